@@ -15,6 +15,10 @@
  * day, 33,000 for a week, 52,000 for 11 days (the longest that is read by hours), and of days 240 each. More
  * segments make more rows, not more events.
  *
+ * Learning is on: there are examples of the last 60 days, of the last two 5000 of each application and of
+ * others 500, or as many as were counted (with 100 segments 720,000, 0.75 GB), of which a report reads
+ * 10,000.
+ *
  * The server has PostgreSQL's own settings (128 MB of shared_buffers, autovacuum), and the tables are
  * vacuumed and analyzed, as they are that grew for a year. Rows lie in the order of time, as they do when
  * counted.
@@ -70,6 +74,25 @@ static const char finish_sql[] =
 	"ALTER TABLE calibration_rollups ADD PRIMARY KEY (width_s, bucket_start, application, model, "
 	"prompt_version, label_source, level, bin)";
 
+/* Days of which there are examples: no report goes back further, since it reads 10,000 of the newest. */
+#define EXAMPLES_DAYS 60
+
+/* What is kept to learn from: of the last two days 5000 of each application, of others 500, or as many as
+ * were counted, with as many features as a record has, and a probability. */
+static const char examples_sql[] =
+	"INSERT INTO calibration_examples SELECT day, application, 'RESULT', gen_random_uuid(), 0, "
+	"row_number() OVER (), day::timestamp AT TIME ZONE 'UTC' + random() * interval '1 day', model, "
+	"prompt_version, confidence, 1, random() < confidence, features, 0.1 + 0.8 * confidence "
+	"FROM (SELECT *, 1 - random() ^ 2 AS confidence FROM ("
+	"SELECT (bucket_start AT TIME ZONE 'UTC')::date AS day, application, model, prompt_version, "
+	"row_number() OVER (PARTITION BY bucket_start, application ORDER BY random()) AS place "
+	"FROM calibration_rollups, generate_series(1, cases) AS each WHERE width_s = 86400 "
+	"AND label_source = 'RESULT' AND bucket_start >= to_timestamp(%lld)) AS counted "
+	"WHERE place <= CASE WHEN day >= (to_timestamp(%lld) AT TIME ZONE 'UTC')::date - 1 THEN 5000 ELSE "
+	"500 "
+	"END) AS kept, (SELECT jsonb_object_agg('feature_number_' || i, round(random()::numeric, 6)) "
+	"AS features FROM generate_series(1, 90) AS i) AS f ORDER BY 1, 2, 4";
+
 static void check(err_t err, const struct err_detail *detail)
 {
 	if (!err)
@@ -103,11 +126,19 @@ static void fill_slice(struct database *database, int64_t from_s, int64_t until_
 
 static int finish(const char *dsn)
 {
-	static const char *const statements[] = {
-		finish_sql, "VACUUM (ANALYZE) calibration_buckets, calibration_rollups"
+	char examples[sizeof examples_sql + 64];
+	const char *const statements[] = {
+		finish_sql,
+		"INSERT INTO calibration_segments SELECT DISTINCT application, model, prompt_version FROM "
+		"calibration_rollups WHERE width_s = 86400",
+		examples,
+		"VACUUM (ANALYZE) calibration_buckets, calibration_rollups, calibration_totals, "
+		"calibration_segments, calibration_examples",
 	};
 	PGconn *connection = PQconnectdb(dsn);
 	bool done = true;
+	snprintf(examples, sizeof examples, examples_sql, (long long)END_S - EXAMPLES_DAYS * DAY_S,
+		 (long long)END_S);
 	for (size_t i = 0; done && i < sizeof statements / sizeof *statements; i++) {
 		PGresult *result = PQexec(connection, statements[i]);
 		done = PQresultStatus(result) == PGRES_COMMAND_OK;
