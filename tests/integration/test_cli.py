@@ -894,7 +894,8 @@ def test_replay_of_what_score_says(config_file, tmp_path):
     assert said.returncode == 0 and "Replay of 21 records" in said.stdout and "No record has a label" in said.stdout
 
     twice = replayed(config, "-", stdin=scored + scored)
-    assert (twice["records"], twice["repeated"], twice["unreadable"]) == (21, 21, 2) and twice["levels"] == replayed(config, "-", stdin=scored)["levels"]
+    assert (twice["records"], twice["repeated"], twice["unreadable"]) == (21, 21, 2)
+    assert twice["levels"] == replayed(config, "-", stdin=scored)["levels"]
     assert "  21 came again (topic, partition and offset of an event, or its event_id) and are left out\n" in assayd(
         "calibration", "--config", config, "--replay", "-", stdin=scored + scored).stdout
     for weight in ("0", "-1", "1e308", "1e-300"):

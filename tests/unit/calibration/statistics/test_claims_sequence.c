@@ -70,7 +70,7 @@ static struct claims_look look(struct both *both)
 /* Of both together, from the first case on, however often claims are looked at. */
 static void test_false_alarms(void **state)
 {
-	static const size_t looks[] = { 1000, 25 };
+	static const size_t looks[] = { 1000, 100 };
 	double allowed = STABLE * STREAMS / 1e4;
 	(void)state;
 	for (size_t i = 0; i < COUNT(looks); i++)
@@ -108,7 +108,7 @@ static int by_place(const void *a, const void *b)
 /* Labels that come up to 1000 cases late, in whatever order: as feedback does. */
 static void test_late_labels(void **state)
 {
-	enum { LATE = 1000, LOOKS = 50 };
+	enum { LATE = 1000, LOOKS = 100 };
 	static struct claim stream[STABLE], known[STABLE], latest[CLAIMS_MAX];
 	double threshold = claims_sequence_threshold(0.5), allowed = STABLE * STREAMS / 2e4;
 	size_t all = 0;
@@ -159,14 +159,14 @@ static int by_value(const void *a, const void *b)
 static size_t delay_of(struct both *both, const struct stream_shape *shape, int before, double drift,
 		       uint64_t *seed)
 {
-	enum { LOOKS = 10 };
+	enum { LOOKS = 10, LATER_LOOKS = 50 };
 	begin(both);
 	for (int i = 1 - before; i <= AFTER; i++) {
 		double probability = shape->next(seed);
 		bool noticed =
 			add(both, probability, stream_uniform(seed) < probability + (i > 0 ? drift : 0)) ==
 			SEQUENCE_OPENS;
-		if (i % LOOKS == 0 && (i > 0 || i % 100 == 0))
+		if (i % (i <= 300 ? LOOKS : LATER_LOOKS) == 0 && (i > 0 || i % 100 == 0))
 			noticed |= look(both).found;
 		if (noticed && i > 0)
 			return (size_t)i;
