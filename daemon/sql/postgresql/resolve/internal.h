@@ -132,10 +132,10 @@ struct scope {
 	enum place place;
 	bool has_aggregates;
 	bool has_windows;
-	bool has_sets;		       /* functions that return sets, not in FROM */
-	bool grouping_unsure;	       /* an aggregate may belong to it or to another level */
-	bool reads_recursion;	       /* its FROM reads the recursive query that it is part of */
-	const List *window_clause;     /* WINDOW … AS */
+	bool has_sets;		   /* functions that return sets, not in FROM */
+	bool grouping_unsure;	   /* an aggregate may belong to it or to another level, or a key is none */
+	bool reads_recursion;	   /* its FROM reads the recursive query that it is part of */
+	const List *window_clause; /* WINDOW … AS */
 	struct hash_map *window_names; /* of it, where they are many */
 	const WindowDef **windows;     /* those of OVER (…), in order of appearance */
 	size_t windows_count;

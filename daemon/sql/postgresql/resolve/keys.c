@@ -373,6 +373,9 @@ static void resolve_group(struct resolver *resolver, struct level *level, const 
 		parts = ((const RowExpr *)node)->args;
 	} else {
 		struct sort_key key = resolve_key(resolver, level, node, CLAUSE_GROUP);
+		/* What it was to group is not ungrouped besides. */
+		if (IsA(node, A_Const) && key.output == SIZE_MAX)
+			level->scope->grouping_unsure = true;
 		key.optional = optional;
 		ARENA_PUSH(resolver->arena, level->groups, level->groups_count, level->groups_capacity, key);
 	}
