@@ -269,9 +269,10 @@ static const struct field REASON_ITEM = ITEM_OF(REASON);
 
 #define RECORD record_probability
 static const struct field PROBABILITY_FIELDS[] = {
-	REQUIRED(value, FIELD_DOUBLE), REQUIRED(low, FIELD_DOUBLE),	     REQUIRED(high, FIELD_DOUBLE),
-	REQUIRED(labels, FIELD_LONG),  REQUIRED(segment_labels, FIELD_LONG), REQUIRED(model, FIELD_LONG),
-	RECORDS(reasons, REASON_ITEM),
+	REQUIRED(value, FIELD_DOUBLE),	      REQUIRED(low, FIELD_DOUBLE),
+	REQUIRED(high, FIELD_DOUBLE),	      REQUIRED(labels, FIELD_LONG),
+	REQUIRED(segment_labels, FIELD_LONG), REQUIRED(model, FIELD_LONG),
+	DEFAULTED(judgement, FIELD_LONG, 0),  RECORDS(reasons, REASON_ITEM),
 };
 static const struct record_type PROBABILITY = TABLE(PROBABILITY_FIELDS, "Probability");
 #undef RECORD

@@ -75,6 +75,7 @@ struct record_probability {
 	int64_t labels;		       /* behind it */
 	int64_t segment_labels;	       /* of these, of the event's own segment */
 	int64_t model;		       /* number of the model */
+	int64_t judgement;	       /* of the model, that was the last; 0: none */
 	struct record_reason *reasons; /* the largest first */
 	size_t reasons_count;
 };

@@ -49,6 +49,7 @@ void probability_of_event(struct record_facts *facts, struct model_current *mode
 		.labels = estimate.labels,
 		.segment_labels = estimate.segment_labels,
 		.model = model_info(model)->version,
+		.judgement = model_info(model)->judgement,
 	};
 	take_reasons(facts, model, &item);
 	if (!level_follows(config, model))

@@ -46,7 +46,8 @@ def await_probability(rig, labels=0, timeout=180):
 
 
 def start(rig, model, **changes):
-    rig.start(judge=None, confidence={"factors": ("generator",)}, calibration={"model": model, "model_interval_s": 10}, **changes)
+    """Its first model is learnt from nearly all of these labels, or, on a slow machine, from those that are counted by then."""
+    rig.start(judge=None, confidence={"factors": ("generator",)}, calibration={"model": model, "model_interval_s": 30}, **changes)
     return send(rig, answers(LABELS))
 
 
@@ -54,7 +55,7 @@ def test_what_was_learnt_is_told(rig, tmp_path):
     for record in start(rig, "map")[:2]:
         confidence = record["confidence"]
         assert confidence["probability"] is None and confidence["level_by"] == "overall" and not confidence["features"]
-    records = await_probability(rig, labels=LABELS / 2)
+    records = await_probability(rig)
     for (said, right), record in zip(TIERS, records):
         probability = record["confidence"]["probability"]
         assert probability["low"] < probability["value"] < probability["high"]
@@ -101,7 +102,7 @@ def test_what_was_learnt_is_told(rig, tmp_path):
     assert replayed["records"] == replayed["kept"] == rig.asked and replayed["unreadable"] == 0, replayed
     assert replayed["rules"]["model_version"] == used["model"] and not replayed["rules"]["level_follows"]
     (labelled,) = replayed["labelled"]
-    assert labelled["cases"] == rig.asked and LABELS / 2 <= labelled["learnt_from"] < rig.asked
+    assert labelled["cases"] == rig.asked and used["labels"] <= labelled["learnt_from"] < rig.asked
     assert labelled["now"]["probability"]["cases"] == rig.asked - labelled["learnt_from"]
     assert labelled["now"]["overall"]["auroc"] == labelled["then"]["overall"]["auroc"]
     of_topic = json.loads(calibration("--replay-topic", "--window", "1h", "--model-version", str(used["model"]), "--json"))
@@ -158,7 +159,7 @@ def sequences(rig):
 def test_answers_that_are_not_as_right_as_is_said(rig):
     """Probabilities are tested against their labels, whoever else notices; a recount finds the same cases."""
     start(rig, "map")
-    records = await_probability(rig, labels=LABELS / 2)
+    records = await_probability(rig)
     said = records[0]["confidence"]["probability"]["value"]
     assert said > 0.8
     records = send(rig, answers(100))

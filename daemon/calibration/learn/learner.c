@@ -17,7 +17,7 @@ struct learner {
 	struct database *database; /* the thread's, likewise below */
 	enum model_kind kind;
 	struct model_current *current;
-	int64_t used; /* version of the row in use, whether or not it can be read; 0: none */
+	struct model_known known; /* of the row in use, whether or not it can be read */
 	int64_t interval_us;
 	int64_t refresh_us, fit_us; /* when next */
 	bool away;		    /* PostgreSQL, and it was said */
@@ -64,54 +64,88 @@ static size_t divide(struct model_example *examples, size_t count, int64_t cut_m
 }
 
 /* A look counts once it is noted, whatever becomes of it. */
-static err_t use_if_better(struct database *database, struct model *candidate, const struct model_looks *last,
+static err_t use_if_better(struct database *database, struct model *candidate,
+			   const struct model_found *found, const struct model_looks *last,
 			   const struct model_example *later, size_t later_count, bool *ret_replaced,
 			   struct err_detail *detail)
 {
-	struct model_quality quality;
-	struct model_found found;
+	struct model_judgement judgement;
 	enum model_kind kind = model_info(candidate)->kind;
-	*ret_replaced = false;
-	err_t err = model_store_read(database, kind, 0, &found, detail);
-	if (err)
-		return err;
-	_cleanup_(model_cleanup) struct model *current = found.model;
+	const struct model_judgement none = { 0 };
+	const struct model *current = found->model;
 	const struct model_looks look =
 		model_look_next(last, current ? model_info(current)->version : 0, kind, later, later_count);
-	err = model_store_note_look(database, kind, &look, detail);
+	err_t err = model_store_note_look(database, kind, &look, detail);
 	if (err || !model_better(candidate, current, later, later_count, look.count))
 		return err;
-	err = model_measure(candidate, later, later_count, &quality, detail);
+	err = model_judge(candidate, &none, later, later_count, &judgement, detail);
 	if (err)
 		return err;
-	model_set_quality(candidate, &quality, model_is_proven(&quality));
-	err = model_store_write(database, candidate, found.used, detail);
+	model_set_quality(candidate, &judgement.quality, judgement.proven);
+	err = model_store_write(database, candidate, &judgement, found->known.used, detail);
 	*ret_replaced = !err;
 	return err;
 }
 
-err_t learner_fit(struct database *database, const struct model_options *options, bool *ret_replaced,
-		  struct err_detail *detail)
+/* By the labels that came after its span. */
+static err_t judge_again(struct database *database, const struct model_found *found,
+			 struct model_example *examples, size_t count, bool *ret_judged,
+			 struct err_detail *detail)
 {
-	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct model_judgement judgement;
+	if (!found->model)
+		return ERR_OK;
+	const struct model_info *info = model_info(found->model);
+	size_t inside = divide(examples, count, info->to_ms);
+	if (!model_judgement_is_due(&found->judgement, info->kind, examples, inside, count))
+		return ERR_OK;
+	err_t err = model_judge(found->model, &found->judgement, examples + inside, count - inside,
+				&judgement, detail);
+	if (!err)
+		err = model_store_add_judgement(database, found->model, &judgement, detail);
+	*ret_judged = !err;
+	return err == ERR_SAMPLES ? ERR_OK : err;
+}
+
+static err_t fit_candidate(struct database *database, const struct model_options *options,
+			   const struct model_found *found, struct model_example *examples, size_t count,
+			   bool *ret_replaced, struct err_detail *detail)
+{
+	_cleanup_(arena_cleanup) struct arena *scratch = arena_new();
 	_cleanup_(model_cleanup) struct model *candidate = NULL;
-	struct model_example *examples;
 	struct model_looks last;
-	size_t count;
-	err_t err = model_store_examples(database, arena, &examples, &count, detail);
-	if (err)
-		return err;
 	if (count < MODEL_LABELS_MIN)
 		return err_fail(detail, ERR_SAMPLES, "%zu labels: a model takes %d", count, MODEL_LABELS_MIN);
-	size_t inside = divide(examples, count, find_cut(examples, count, arena));
-	err = model_store_looks(database, options->kind, &last, detail);
+	size_t inside = divide(examples, count, find_cut(examples, count, scratch));
+	err_t err = model_store_looks(database, options->kind, &last, detail);
 	if (!err && !model_look_is_due(&last, options->kind, examples, inside, count))
 		return err_fail(detail, ERR_SAMPLES, "too few labels are new since the last look at them");
 	if (!err)
 		err = model_fit(examples, inside, options, &candidate, detail);
 	return err ? err
-		   : use_if_better(database, candidate, &last, examples + inside, count - inside,
+		   : use_if_better(database, candidate, found, &last, examples + inside, count - inside,
 				   ret_replaced, detail);
+}
+
+err_t learner_fit(struct database *database, const struct model_options *options,
+		  struct learner_outcome *ret_outcome, struct err_detail *detail)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct model_example *examples;
+	struct model_found found;
+	const struct model_known nothing = { 0 };
+	size_t count;
+	*ret_outcome = (struct learner_outcome){ 0 };
+	err_t err = model_store_examples(database, arena, &examples, &count, detail);
+	if (!err)
+		err = model_store_read(database, options->kind, &nothing, &found, detail);
+	if (err)
+		return err;
+	_cleanup_(model_cleanup) struct model *current = found.model;
+	err = judge_again(database, &found, examples, count, &ret_outcome->judged, detail);
+	return err ? err
+		   : fit_candidate(database, options, &found, examples, count, &ret_outcome->replaced,
+				   detail);
 }
 
 /* ---- the thread ---- */
@@ -139,7 +173,7 @@ static void complain(struct learner *learner, const struct model_found *found)
 		"model %lld, which calibration_models has in use, cannot be read (%s): %s, and learning goes "
 		"on; where a newer version of assayd wrote it, update this one, else delete the row (version "
 		"= %lld), and the one before it is in use again",
-		(long long)found->used, found->fault.message, instead, (long long)found->used);
+		(long long)found->known.used, found->fault.message, instead, (long long)found->known.used);
 	pthread_mutex_lock(&learner->mutex);
 	learner->statistics.failures++;
 	pthread_mutex_unlock(&learner->mutex);
@@ -148,17 +182,17 @@ static void complain(struct learner *learner, const struct model_found *found)
 static err_t refresh(struct learner *learner, struct err_detail *detail)
 {
 	struct model_found found;
-	err_t err = model_store_read(learner->database, learner->kind, learner->used, &found, detail);
+	err_t err = model_store_read(learner->database, learner->kind, &learner->known, &found, detail);
 	if (err)
 		return err;
 	int64_t version = found.model ? model_info(found.model)->version : 0;
-	if (found.unreadable)
+	if (found.unreadable && found.known.used != learner->known.used)
 		complain(learner, &found);
 	if (!found.same) /* whether or not it can be noted, the model is used */
 		err = model_store_note_read(learner->database, learner->kind, &found, detail);
 	if (!found.same)
 		model_current_set(learner->current, found.model);
-	learner->used = found.used;
+	learner->known = found.known;
 	pthread_mutex_lock(&learner->mutex);
 	learner->known_us = clock_monotonic_us();
 	if (!found.same)
@@ -169,21 +203,22 @@ static err_t refresh(struct learner *learner, struct err_detail *detail)
 
 static err_t fit(struct learner *learner, struct err_detail *detail)
 {
-	bool locked = false, replaced = false;
+	bool locked = false;
+	struct learner_outcome outcome = { 0 };
 	err_t err = model_store_lock(learner->database, &locked, detail);
 	if (err || !locked)
 		return err;
 	const struct model_options options = { .kind = learner->kind, .stopping = &learner->stopping };
-	err = learner_fit(learner->database, &options, &replaced, detail);
+	err = learner_fit(learner->database, &options, &outcome, detail);
 	pthread_mutex_lock(&learner->mutex);
 	learner->statistics.fits += err != ERR_SAMPLES;
-	learner->statistics.replaced += replaced;
+	learner->statistics.replaced += outcome.replaced;
 	pthread_mutex_unlock(&learner->mutex);
 	if (err == ERR_SAMPLES)
 		log_debug("no model is fitted: %s", err_message(err, detail));
 	if (err == ERR_SAMPLES || err == ERR_CONFLICT || err == ERR_SHUTTING_DOWN)
 		err = ERR_OK;
-	if (replaced)
+	if (outcome.judged || outcome.replaced)
 		learner->refresh_us = 0;
 	if (model_store_unlock(learner->database, NULL) != ERR_OK)
 		database_disconnect(learner->database);

@@ -3,9 +3,10 @@
  *
  * One thread with a connection of its own: neither counting nor scoring waits for it. Every few seconds it
  * looks which model is in use; where PostgreSQL is away it goes on with the last one. Now and then, when
- * enough labels are new, one instance at a time fits a candidate to the older four fifths of the labels,
- * compares it by those that came after these, and puts it in the place of the model in use only if it is
- * better there (calibration/model/looks.h).
+ * enough labels are new, one instance at a time judges the model in use once more
+ * (calibration/model/judgement.h), fits a candidate to the older four fifths of the labels, compares it by
+ * those that came after these, and puts it in the place of the model in use only if it is better there
+ * (calibration/model/looks.h).
  *
  * A model whose document cannot be read (it is damaged, or a newer program wrote it) is said once, and the
  * newest before it that can be read is used and compared with; a better candidate takes its place, too.
@@ -54,10 +55,15 @@ void learner_stop(struct learner *learner);
 void learner_statistics(struct learner *learner, struct learner_statistics *ret_statistics);
 struct heartbeat *learner_heartbeat(struct learner *learner);
 
+struct learner_outcome {
+	bool judged;   /* the model in use, once more */
+	bool replaced; /* it was, or it is the first */
+};
+
 /*
- * One fit, for the thread and for tests: fits a candidate and puts it in the place of the model
- * in use if it is better. `ret_replaced`: it is. ERR_SAMPLES: too few labels for one, or too few new ones.
- * `database` has the tables.
+ * One round, for the thread and for tests: judges the model in use by labels that came after its span, where
+ * enough of them are new, fits a candidate and puts it in its place if it is better. ERR_SAMPLES: too few
+ * labels for a candidate, or too few new ones; the outcome is set then, too. `database` has the tables.
  */
-err_t learner_fit(struct database *database, const struct model_options *options, bool *ret_replaced,
-		  struct err_detail *detail);
+err_t learner_fit(struct database *database, const struct model_options *options,
+		  struct learner_outcome *ret_outcome, struct err_detail *detail);

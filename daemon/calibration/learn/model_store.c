@@ -96,7 +96,9 @@ err_t model_store_examples(struct database *database, struct arena *arena,
 
 /* ---- models ---- */
 
-#define MODEL_IN_USE "SELECT version FROM calibration_models WHERE kind = $1 AND replaced_by IS NULL"
+#define MODEL_IN_USE                                                                                         \
+	"SELECT version, (SELECT coalesce(max(judgement), 0) FROM calibration_model_judgements) "            \
+	"FROM calibration_models WHERE kind = $1 AND replaced_by IS NULL"
 
 /* That first, then those that were in use before it. */
 #define MODELS_THERE                                                                                         \
@@ -140,7 +142,89 @@ static err_t read_document(struct database *database, enum model_kind kind, int6
 	return ERR_OK;
 }
 
-err_t model_store_read(struct database *database, enum model_kind kind, int64_t known,
+/* ---- judgements ---- */
+
+#define READ_JUDGEMENT                                                                                       \
+	"SELECT judgement, looks, cases, " MS_OF(                                                            \
+		"until") ", log_loss, log_loss_constant, auroc, auroc_low, auroc_high, "                     \
+			 "auroc_overall, ece, ece_low, ece_deviation, proven::integer "                      \
+			 "FROM calibration_model_judgements WHERE version = $1::bigint "                     \
+			 "ORDER BY judgement DESC LIMIT 1"
+
+err_t model_store_take_judgement(struct database *database, struct model *model,
+				 struct model_judgement *ret_judgement, struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	struct database_number_text version;
+	const char *const parameters[] = { database_number_text(&version, model_info(model)->version) };
+	err_t err = database_query(database, READ_JUDGEMENT, 1, parameters, &result, detail);
+	if (err)
+		return err;
+	*ret_judgement = (struct model_judgement){ 0 };
+	if (PQntuples(result) == 0)
+		return ERR_OK;
+	*ret_judgement = (struct model_judgement){
+		.looks = { .version = model_info(model)->version,
+			   .count = database_integer_at(result, 0, 1),
+			   .labels = database_integer_at(result, 0, 2),
+			   .until_ms = database_integer_at(result, 0, 3) },
+		.quality = { .cases = database_integer_at(result, 0, 2),
+			     .log_loss = database_number_at(result, 0, 4),
+			     .log_loss_constant = database_number_at(result, 0, 5),
+			     .auroc = database_number_at(result, 0, 6),
+			     .auroc_low = database_number_at(result, 0, 7),
+			     .auroc_high = database_number_at(result, 0, 8),
+			     .auroc_overall = database_number_at(result, 0, 9),
+			     .ece = database_number_at(result, 0, 10),
+			     .ece_low = database_number_at(result, 0, 11),
+			     .ece_deviation = database_number_at(result, 0, 12) },
+		.proven = database_integer_at(result, 0, 13) != 0,
+	};
+	model_set_quality(model, &ret_judgement->quality, ret_judgement->proven);
+	model_set_judgement(model, database_integer_at(result, 0, 0));
+	return ERR_OK;
+}
+
+/* Nobody deletes the model before that is done. */
+#define ADD_JUDGEMENT                                                                                        \
+	"INSERT INTO calibration_model_judgements (version, looks, cases, until, proven, log_loss, "         \
+	"log_loss_constant, auroc, auroc_low, auroc_high, auroc_overall, ece, ece_low, ece_deviation) "      \
+	"SELECT version, $2::bigint, $3::bigint, "                                                           \
+	"timestamptz 'epoch' + $4::bigint * interval '1 millisecond', $5::boolean, $6::double precision, "   \
+	"$7::double precision, $8::double precision, $9::double precision, $10::double precision, "          \
+	"$11::double precision, $12::double precision, $13::double precision, $14::double precision "        \
+	"FROM calibration_models WHERE version = $1::bigint FOR KEY SHARE"
+
+enum { JUDGEMENT_NUMBERS = 9 };
+
+err_t model_store_add_judgement(struct database *database, const struct model *model,
+				const struct model_judgement *judgement, struct err_detail *detail)
+{
+	const struct model_quality *quality = &judgement->quality;
+	const double numbers[JUDGEMENT_NUMBERS] = {
+		quality->log_loss,  quality->log_loss_constant, quality->auroc,
+		quality->auroc_low, quality->auroc_high,	quality->auroc_overall,
+		quality->ece,	    quality->ece_low,		quality->ece_deviation,
+	};
+	struct database_number_text version, looks, cases, until;
+	char texts[JUDGEMENT_NUMBERS][32];
+	const char *parameters[5 + JUDGEMENT_NUMBERS] = {
+		database_number_text(&version, model_info(model)->version),
+		database_number_text(&looks, judgement->looks.count),
+		database_number_text(&cases, quality->cases),
+		database_number_text(&until, judgement->looks.until_ms),
+		judgement->proven ? "true" : "false",
+	};
+	for (int i = 0; i < JUDGEMENT_NUMBERS; i++) {
+		snprintf(texts[i], sizeof texts[i], "%.17g", numbers[i]);
+		parameters[5 + i] = texts[i];
+	}
+	return database_query(database, ADD_JUDGEMENT, 5 + JUDGEMENT_NUMBERS, parameters, NULL, detail);
+}
+
+/* ---- reading ---- */
+
+err_t model_store_read(struct database *database, enum model_kind kind, const struct model_known *known,
 		       struct model_found *ret_found, struct err_detail *detail)
 {
 	_cleanup_(database_result_cleanup) PGresult *used = NULL, *versions = NULL;
@@ -148,20 +232,27 @@ err_t model_store_read(struct database *database, enum model_kind kind, int64_t 
 	err_t err = query_versions(database, MODEL_IN_USE, kind, 0, &used, detail);
 	if (err)
 		return err;
-	found.used = PQntuples(used) ? database_integer_at(used, 0, 0) : 0;
-	found.same = found.used && found.used == known;
-	if (found.used && !found.same)
+	if (PQntuples(used))
+		found.known = (struct model_known){ database_integer_at(used, 0, 0),
+						    database_integer_at(used, 0, 1) };
+	found.same = found.known.used && found.known.used == known->used &&
+		     found.known.judgement == known->judgement;
+	if (found.known.used && !found.same)
 		err = query_versions(database, MODELS_THERE, kind, RETENTION_MODELS, &versions, detail);
 	for (int row = 0; !err && versions && !found.model && row < PQntuples(versions); row++) {
 		struct err_detail fault = { "" };
 		int64_t version = database_integer_at(versions, row, 0);
 		err = read_document(database, kind, version, &found.model, &fault, detail);
-		if (!err && fault.message[0] && version == found.used) {
+		if (!err && fault.message[0] && version == found.known.used) {
 			found.unreadable = true;
 			found.fault = fault;
 		}
 	}
-	if (!err)
+	if (!err && found.model)
+		err = model_store_take_judgement(database, found.model, &found.judgement, detail);
+	if (err)
+		model_unref(found.model);
+	else
 		*ret_found = found;
 	return err;
 }
@@ -177,7 +268,7 @@ err_t model_store_note_read(struct database *database, enum model_kind kind, con
 {
 	struct database_number_text used, read;
 	const char *const parameters[] = {
-		model_kind_name(kind), database_number_text(&used, found->used),
+		model_kind_name(kind), database_number_text(&used, found->known.used),
 		database_number_text(&read, found->model ? model_info(found->model)->version : 0)
 	};
 	return database_query(database, NOTE_READ, 3, parameters, NULL, detail);
@@ -264,8 +355,8 @@ static err_t use(struct database *database, const struct model *model, int64_t r
 	return err ? err : database_query(database, USE_MODEL, 2, used, NULL, detail);
 }
 
-err_t model_store_write(struct database *database, struct model *model, int64_t replaced,
-			struct err_detail *detail)
+err_t model_store_write(struct database *database, struct model *model,
+			const struct model_judgement *judgement, int64_t replaced, struct err_detail *detail)
 {
 	err_t err = database_script(database, "BEGIN", detail);
 	if (!err)
@@ -274,6 +365,8 @@ err_t model_store_write(struct database *database, struct model *model, int64_t 
 		err = add_row(database, model, replaced, detail);
 	if (!err)
 		err = use(database, model, replaced, detail);
+	if (!err)
+		err = model_store_add_judgement(database, model, judgement, detail);
 	if (!err)
 		err = database_script(database, "COMMIT", detail);
 	if (err && database_script(database, "ROLLBACK", NULL) != ERR_OK)

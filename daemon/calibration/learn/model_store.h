@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "calibration/model/looks.h"
+#include "calibration/model/judgement.h"
 #include "common/arena.h"
 #include "database/database.h"
 
@@ -17,18 +17,25 @@
 err_t model_store_examples(struct database *database, struct arena *arena,
 			   struct model_example **ret_examples, size_t *ret_count, struct err_detail *detail);
 
-struct model_found {
-	bool same;		 /* the row in use is the one that the caller knows: nothing else was read */
-	int64_t used;		 /* version of the row that is in use; 0: there is none */
-	struct model *model;	 /* its model or, where its document cannot be read, the newest before it that
-				    can;     with one reference of the caller's; NULL: there is none */
-	bool unreadable;	 /* its document cannot be read: is damaged, or of a newer program */
-	struct err_detail fault; /* why */
+/* What tells whether anything is new. */
+struct model_known {
+	int64_t used;	   /* version of the row that is in use; 0: there is none */
+	int64_t judgement; /* number of the last judgement of any model; 0: there is none */
 };
 
-/* Looks which model is in use; `known` is the `used` that the caller has from before, 0: nothing. A document
- * that cannot be read is no error. */
-err_t model_store_read(struct database *database, enum model_kind kind, int64_t known,
+struct model_found {
+	bool same; /* nothing is new to the caller: nothing else was read */
+	struct model_known known;
+	struct model *model; /* its model or, where its document cannot be read, the newest before it that
+				can;     with one reference of the caller's; NULL: there is none */
+	struct model_judgement judgement; /* of that model */
+	bool unreadable;		  /* its document cannot be read: is damaged, or of a newer program */
+	struct err_detail fault;	  /* why */
+};
+
+/* Looks which model is in use, and what it was judged last; `known`: what the caller has from before, all
+ * zeros: nothing. A document that cannot be read is no error. */
+err_t model_store_read(struct database *database, enum model_kind kind, const struct model_known *known,
 		       struct model_found *ret_found, struct err_detail *detail);
 
 /* Notes in the table which rows could not be read, for whoever asks it which model is in use. After a look
@@ -36,11 +43,20 @@ err_t model_store_read(struct database *database, enum model_kind kind, int64_t 
 err_t model_store_note_read(struct database *database, enum model_kind kind, const struct model_found *found,
 			    struct err_detail *detail);
 
-/* Gives the model the next number, which no other had or will have, also when rows are deleted, and puts it
- * in the place of the row `replaced` (0: of none). ERR_CONFLICT: another one is in use meanwhile; nothing was
- * written. */
-err_t model_store_write(struct database *database, struct model *model, int64_t replaced,
-			struct err_detail *detail);
+/* Gives the model the next number, which no other had or will have, also when rows are deleted, puts it in
+ * the place of the row `replaced` (0: of none), and adds its first judgement, all in one transaction.
+ * ERR_CONFLICT: another one is in use meanwhile; nothing was written. */
+err_t model_store_write(struct database *database, struct model *model,
+			const struct model_judgement *judgement, int64_t replaced, struct err_detail *detail);
+
+/* Adds a judgement of a model that has a row; none where that was deleted meanwhile. */
+err_t model_store_add_judgement(struct database *database, const struct model *model,
+				const struct model_judgement *judgement, struct err_detail *detail);
+
+/* The last judgement of a model, all zeros: there is none, and the model stays as it is; else its quality,
+ * whether it is proven, and its number are set in the model, which nobody else has yet. */
+err_t model_store_take_judgement(struct database *database, struct model *model,
+				 struct model_judgement *ret_judgement, struct err_detail *detail);
 
 /* The last look at candidates of the kind, all zeros: there was none; and notes one. */
 err_t model_store_looks(struct database *database, enum model_kind kind, struct model_looks *ret_looks,

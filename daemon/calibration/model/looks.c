@@ -10,10 +10,11 @@ enum { CASES_MIN = 20, GROUPS_MIN = 8, GROUPS_MAX = 20, GROUP_CASES = 10, NEW_MI
 
 /* Of each of the first looks at candidates for one place, and of all others together: 5 % in all. */
 enum { FIRST_LOOKS = 8 };
+#define T_MAX	    1e6
 #define FIRST_RATE  0.005
 #define OTHERS_RATE 0.01
 
-static double rate_of(int64_t look)
+double model_look_rate(int64_t look)
 {
 	double number = (double)(look - FIRST_LOOKS);
 	return look <= FIRST_LOOKS ? FIRST_RATE : OTHERS_RATE / (number * (number + 1));
@@ -72,15 +73,15 @@ struct model_looks model_look_next(const struct model_looks *last, int64_t versi
 	return (struct model_looks){ .version = version,
 				     .count = version == last->version ? last->count + 1 : 1,
 				     .labels = (int64_t)judged,
-				     .until_ms = times[judged * 19 / 20] };
+				     .until_ms = judged ? times[judged * 19 / 20] : 0 };
 }
 
 /* ---- comparing ---- */
 
-/* What the candidate loses less for a case, and the variance of that, with the square of the weight, where
- * the outcome is drawn so that neither is better. */
+/* What the candidate loses less for a case, and what it would lose less were the outcome the other one. */
 struct gain {
-	double value, variance, weight;
+	double value, other, weight;
+	double likely; /* the outcome, where it is drawn so that neither is better */
 };
 
 static struct gain gain_of(const struct model *candidate, const struct model *current,
@@ -90,12 +91,13 @@ static struct gain gain_of(const struct model *candidate, const struct model *cu
 	if (current)
 		model_estimate(current, &example->item, &other);
 	double p = model_clamp(estimate->value), q = model_clamp(other.value);
-	double odds = log(p / (1 - p)) - log(q / (1 - q));
-	double even = odds != 0 ? log((1 - q) / (1 - p)) / odds : p; /* where neither loses more */
-	double value = example->correct ? log(p / q) : log((1 - p) / (1 - q));
-	return (struct gain){ .value = value,
-			      .variance = example->weight * example->weight * odds * odds * even * (1 - even),
-			      .weight = example->weight };
+	double right = log(p / q), wrong = log((1 - p) / (1 - q));
+	double even = right != wrong ? -wrong / (right - wrong) : p; /* where neither loses more */
+	bool correct = example->correct;
+	return (struct gain){ .value = correct ? right : wrong,
+			      .other = correct ? wrong : right,
+			      .weight = example->weight,
+			      .likely = correct ? even : 1 - even };
 }
 
 static size_t take_gains(const struct model *candidate, const struct model *current,
@@ -113,29 +115,84 @@ static size_t take_gains(const struct model *candidate, const struct model *curr
 	return used;
 }
 
+/* Where runs of equal cases begin, and the end of the last one: an answer that comes again and again shows
+ * once what it shows. */
+static size_t find_runs(const struct gain *gains, size_t used, size_t *ret_starts)
+{
+	size_t runs = 0;
+	for (size_t i = 0; i < used; i++)
+		if (i == 0 || gains[i].value != gains[i - 1].value || gains[i].other != gains[i - 1].other)
+			ret_starts[runs++] = i;
+	ret_starts[runs] = used;
+	return runs;
+}
+
+/* Student's t of the sums of neighbours; 1: there are too few. */
+static double tail_by_groups(const struct gain *gains, size_t used, struct arena *arena)
+{
+	size_t *starts = ARENA_ARRAY(arena, size_t, used + 1), runs = find_runs(gains, used, starts);
+	size_t groups = runs / (2 * GROUP_CASES) * 2; /* an even number */
+	double sum = 0, weight = 0, squares = 0;
+	if (runs < GROUPS_MIN)
+		return 1;
+	groups = groups < GROUPS_MIN ? GROUPS_MIN : groups > GROUPS_MAX ? GROUPS_MAX : groups;
+	for (size_t i = 0; i < used; i++) {
+		sum += gains[i].weight * gains[i].value;
+		weight += gains[i].weight;
+	}
+	for (size_t group = 0; group < groups; group++) {
+		double deviation = 0;
+		for (size_t i = starts[runs * group / groups]; i < starts[runs * (group + 1) / groups]; i++)
+			deviation += gains[i].weight * (gains[i].value - sum / weight);
+		squares += deviation * deviation;
+	}
+	return student_tail(sum / sqrt(squares * (double)groups / (double)(groups - 1)), (int)groups - 1);
+}
+
+/* The logarithm of the mean of e^(t·sum) where outcomes are drawn so that neither is better, less t·sum. */
+static double log_bound(const struct gain *gains, size_t used, double t)
+{
+	double bound = 0;
+	for (size_t i = 0; i < used; i++) {
+		double apart = t * gains[i].weight * (gains[i].other - gains[i].value);
+		double low = log(gains[i].likely), high = log1p(-gains[i].likely) + apart;
+		bound += fmax(low, high) + log1p(exp(-fabs(low - high)));
+	}
+	return bound;
+}
+
+/* How likely a sum as large is where outcomes are drawn so that neither is better: by the normal
+ * distribution, or by Chernoff's bound (1952) where that is less, as it is of sums that can hardly be larger.
+ */
+static double tail_by_chance(const struct gain *gains, size_t used)
+{
+	double sum = 0, variance = 0, low = 0, high = 1;
+	for (size_t i = 0; i < used; i++) {
+		double apart = gains[i].weight * (gains[i].other - gains[i].value);
+		sum += gains[i].weight * gains[i].value;
+		variance += apart * apart * gains[i].likely * (1 - gains[i].likely);
+	}
+	while (high < T_MAX && log_bound(gains, used, 2 * high) < log_bound(gains, used, high))
+		high *= 2;
+	for (high *= 2; high - low > 1e-3 * high;) { /* convex: by thirds */
+		double first = low + (high - low) / 3, second = high - (high - low) / 3;
+		if (log_bound(gains, used, first) < log_bound(gains, used, second))
+			high = second;
+		else
+			low = first;
+	}
+	return fmin(erfc(sum / sqrt(2 * variance)) / 2, exp(log_bound(gains, used, high)));
+}
+
 bool model_better(const struct model *candidate, const struct model *current,
 		  const struct model_example *examples, size_t count, int64_t look)
 {
 	_cleanup_(arena_cleanup) struct arena *scratch = arena_new();
 	struct gain *gains = ARENA_ARRAY(scratch, struct gain, count + 1);
 	size_t used = take_gains(candidate, current, examples, count, gains);
-	size_t groups = used / (2 * GROUP_CASES) * 2; /* an even number */
-	double sum = 0, weight = 0, variance = 0, squares = 0;
-	if (used < CASES_MIN)
-		return false;
-	for (size_t i = 0; i < used; i++) {
+	double sum = 0, rate = model_look_rate(look);
+	for (size_t i = 0; i < used; i++)
 		sum += gains[i].weight * gains[i].value;
-		weight += gains[i].weight;
-		variance += gains[i].variance;
-	}
-	groups = groups < GROUPS_MIN ? GROUPS_MIN : groups > GROUPS_MAX ? GROUPS_MAX : groups;
-	for (size_t group = 0; group < groups; group++) {
-		double deviation = 0;
-		for (size_t i = used * group / groups; i < used * (group + 1) / groups; i++)
-			deviation += gains[i].weight * (gains[i].value - sum / weight);
-		squares += deviation * deviation;
-	}
-	double spread = sqrt(squares * (double)groups / (double)(groups - 1));
-	return sum > 0 && student_tail(sum / spread, (int)groups - 1) <= rate_of(look) &&
-	       erfc(sum / sqrt(2 * variance)) / 2 <= rate_of(look);
+	return used >= CASES_MIN && sum > 0 && tail_by_groups(gains, used, scratch) <= rate &&
+	       tail_by_chance(gains, used) <= rate;
 }

@@ -8,10 +8,7 @@
 /* No case loses more than this probability would. */
 #define PROBABILITY_MIN 1e-6
 
-/* What a model needs to stand for overall confidence. */
-enum { PROVEN_CASES_MIN = 200, BINS_MAX = 10 };
-
-#define PROVEN_ECE_MAX 0.05
+enum { BINS_MAX = 10 };
 
 double model_clamp(double probability)
 {
@@ -97,13 +94,7 @@ err_t model_measure(const struct model *model, const struct model_example *examp
 		.auroc_overall = auroc_of(cases.overall, cases.overall_count),
 		.ece = fmin(error.debiased, 1),
 		.ece_low = error.low,
+		.ece_deviation = error.deviation,
 	};
 	return ERR_OK;
-}
-
-bool model_is_proven(const struct model_quality *quality)
-{
-	return quality->cases >= PROVEN_CASES_MIN && quality->ece <= PROVEN_ECE_MAX &&
-	       quality->log_loss < quality->log_loss_constant && quality->auroc_low > 0.5 &&
-	       quality->auroc >= quality->auroc_overall;
 }

@@ -49,6 +49,11 @@ void model_set_quality(struct model *model, const struct model_quality *quality,
 	model->info.proven = proven;
 }
 
+void model_set_judgement(struct model *model, int64_t judgement)
+{
+	model->info.judgement = judgement;
+}
+
 /* ---- the score ---- */
 
 bool model_can_score(enum model_kind kind, const struct model_case *item)

@@ -43,7 +43,7 @@ enum model_kind { MODEL_MAP, MODEL_FEATURES };
 /* "map", "features". */
 const char *model_kind_name(enum model_kind kind);
 
-/* Immutable but for its three setters, and counted. */
+/* Immutable but for its setters, and counted. */
 struct model;
 
 /* Whose answer it is; an absent text is the empty one. */
@@ -100,6 +100,7 @@ struct model_quality {
 	double auroc, auroc_low, auroc_high;
 	double auroc_overall; /* of overall confidence for the same cases; 0.5: it was not there */
 	double ece, ece_low;  /* debiased, with bins of equal mass; lower end of the interval */
+	double ece_deviation; /* its standard error; 0: not known, of a document or a row */
 };
 
 struct model_info {
@@ -107,8 +108,9 @@ struct model_info {
 	int64_t version;	/* number of its row; 0: none yet */
 	int64_t from_ms, to_ms; /* scored_at of the first and of the last example */
 	int64_t labels;
-	struct model_quality quality;
-	bool proven; /* its values may stand for overall confidence */
+	struct model_quality quality; /* as it was judged last (judgement.h), likewise below */
+	bool proven;		      /* its values may stand for overall confidence */
+	int64_t judgement;	      /* number of the judgement's row; 0: none, it is as of its document */
 };
 
 /* Lives as long as the model. */
@@ -117,6 +119,7 @@ const struct model_info *model_info(const struct model *model);
 /* By the owner, before anyone else has the model. */
 void model_set_version(struct model *model, int64_t version);
 void model_set_quality(struct model *model, const struct model_quality *quality, bool proven);
+void model_set_judgement(struct model *model, int64_t judgement);
 
 /* One reference more, one less; the last one releases it. model_unref(NULL) is fine. */
 struct model *model_ref(const struct model *model);
@@ -154,7 +157,3 @@ err_t model_fit(const struct model_example *examples, size_t count, const struct
 /* Of the examples that it has an estimate for; ERR_SAMPLES: there are fewer than two of either label. */
 err_t model_measure(const struct model *model, const struct model_example *examples, size_t count,
 		    struct model_quality *ret_quality, struct err_detail *detail);
-
-/* Whether a model of that quality may stand for overall confidence: enough cases, no calibration error that
- * they show, tells right from wrong at least as well as overall confidence, and better than a constant. */
-bool model_is_proven(const struct model_quality *quality);

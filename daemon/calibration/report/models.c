@@ -6,27 +6,32 @@
 #include "common/clock.h"
 #include "database/values.h"
 
-/* Tables have models since this version. */
-#define MODELS_SINCE_VERSION 9
+/* Tables have models and their judgements since this version. */
+#define MODELS_SINCE_VERSION 17
 
 #define MS_OF(time) "floor(extract(epoch FROM " time ") * 1000)::bigint"
 
+/* Figures are of the last judgement. */
 #define COLUMNS                                                                                              \
-	"version, kind, " MS_OF("trained_from") ", " MS_OF(                                                  \
-		"trained_to") ", labels, later_cases, log_loss, "                                            \
-			      "auroc, ece, proven::integer, " MS_OF(                                         \
-				      "used_from") ", coalesce(replaced_by, 0) "
+	"m.version, m.kind, " MS_OF("m.trained_from") ", " MS_OF(                                            \
+		"m.trained_to") ", m.labels, coalesce(j.cases, m.later_cases), "                             \
+				"coalesce(j.log_loss, m.log_loss), coalesce(j.auroc, m.auroc), "             \
+				"coalesce(j.ece, m.ece), coalesce(j.proven, m.proven)::integer, " MS_OF(     \
+					"m.used_from") ", coalesce(m.replaced_by, 0) "
+
+#define FROM_MODELS                                                                                          \
+	"FROM calibration_models m LEFT JOIN LATERAL (SELECT * FROM calibration_model_judgements "           \
+	"WHERE version = m.version ORDER BY judgement DESC LIMIT 1) AS j ON true "
 
 #define READ_ROWS                                                                                            \
-	"SELECT " COLUMNS ", count(*) OVER () FROM calibration_models ORDER BY version DESC LIMIT "          \
-	"$1::bigint"
+	"SELECT " COLUMNS ", count(*) OVER () " FROM_MODELS "ORDER BY m.version DESC LIMIT $1::bigint"
 
 /* Of one kind, or the one that came into use last. */
 #define READ_USED                                                                                            \
-	"SELECT " COLUMNS "FROM calibration_models WHERE replaced_by IS NULL "                               \
-	"AND ($1::text IS NULL OR kind = $1) ORDER BY used_from DESC, version DESC LIMIT 1"
+	"SELECT " COLUMNS FROM_MODELS "WHERE m.replaced_by IS NULL "                                         \
+	"AND ($1::text IS NULL OR m.kind = $1) ORDER BY m.used_from DESC, m.version DESC LIMIT 1"
 
-#define READ_ROW "SELECT " COLUMNS "FROM calibration_models WHERE version = $1::bigint"
+#define READ_ROW "SELECT " COLUMNS FROM_MODELS "WHERE m.version = $1::bigint"
 
 /* What may be used instead of one that cannot be read, as the learner has it (learn/model_store.h). */
 #define READ_OTHERS                                                                                          \
@@ -90,6 +95,8 @@ static err_t read_model(struct database *database, int64_t version, struct arena
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
 	struct database_number_text number, most;
 	struct err_detail fault = { "" };
+	_cleanup_(model_cleanup) struct model *model = NULL;
+	struct model_judgement judgement;
 	const char *const parameters[] = { database_number_text(&number, version),
 					   database_number_text(&most, MODEL_DOCUMENT_MAX + 1) };
 	*ret_model = NULL;
@@ -97,7 +104,6 @@ static err_t read_model(struct database *database, int64_t version, struct arena
 	if (err || PQntuples(result) == 0)
 		return err;
 	const str_t document = { PQgetvalue(result, 0, 0), (size_t)PQgetlength(result, 0, 0) };
-	_cleanup_(model_cleanup) struct model *model = NULL;
 	err = model_decode(document, &model, &fault);
 	if (!err && strcmp(model_kind_name(model_info(model)->kind), PQgetvalue(result, 0, 1)) != 0)
 		err = err_fail(&fault, ERR_JSON_SHAPE, "the model's document: \"kind\" is another one");
@@ -106,8 +112,10 @@ static err_t read_model(struct database *database, int64_t version, struct arena
 		return ERR_OK;
 	}
 	model_set_version(model, version);
-	*ret_model = TAKE_PTR(model);
-	return ERR_OK;
+	err = model_store_take_judgement(database, model, &judgement, detail);
+	if (!err)
+		*ret_model = TAKE_PTR(model);
+	return err;
 }
 
 /* The newest of the others that can be read; NULL: none. */

@@ -18,7 +18,7 @@ struct calibration_model_row {
 	str_t kind;
 	int64_t trained_from_ms, trained_to_ms; /* scored_at of the first and of the last label */
 	int64_t labels;
-	int64_t later_cases; /* labels after those that it was judged by, and the figures of these */
+	int64_t later_cases; /* labels after those that it was judged by last, and the figures of these */
 	double log_loss, auroc, ece;
 	bool proven;
 	int64_t used_from_ms;

@@ -56,7 +56,7 @@ static void print_quality(FILE *stream, const struct model_quality *quality)
 		quality->ece_low);
 }
 
-/* How it came into use. */
+/* The last one. */
 static void print_judgement(FILE *stream, const struct calibration_models *models)
 {
 	const struct model_info *info = model_info(models->model);

@@ -53,6 +53,7 @@ void binned_error_of(const struct binned_part *parts, size_t count, struct binne
 	error.debiased = fmax(0, 2 * error.expected - resampled);
 	error.low = fmax(0, error.expected - sqrt(2 / M_PI) * noise - Z_95 * sqrt((1 - 2 / M_PI) * squares));
 	error.high = fmin(1, error.expected + Z_95 * sqrt(squares));
+	error.deviation = sqrt(squares);
 	*ret_error = error;
 }
 

@@ -36,6 +36,7 @@ struct binned_error {
 	double debiased;
 	opt_double_t squared; /* absent: no bin has more than one case */
 	double low, high;
+	double deviation; /* standard error of `expected`: √(Σ s²·σ²), σ² as for the interval */
 };
 
 /* Of bins that have cases; at least one. */

@@ -173,7 +173,7 @@ static struct record_advisory_confidence full_advisory = { 0.5, LEVEL_LOW, 0.25,
 static struct record_agreement full_agreement = { { true, 0.75 }, { true, 0.5 }, 4, 1 };
 static struct record_feature full_features[] = { { STR("anchors"), 2 }, { STR("technical"), 0.8 } };
 static struct record_reason full_reasons[] = { { STR("overall"), 0.5, -0.25 } };
-static struct record_probability full_probability = { 0.5, 0.25, 0.75, 100, 10, 3, full_reasons, 1 };
+static struct record_probability full_probability = { 0.5, 0.25, 0.75, 100, 10, 3, 7, full_reasons, 1 };
 static struct record_violation full_violations[] = { { STR("file_access"), STR("pg_read_file"), 12 } };
 static str_t full_tables[] = { STR("users"), STR("orders") };
 static str_t explained_names[] = { STR("total"), STR("n") };
@@ -332,7 +332,7 @@ static const char SCORED_JSON[] =
 	"\"agreement\":{\"canonical\":0.75,\"results\":0.5,\"texts\":4,\"left_out\":1},"
 	"\"features\":{\"anchors\":2,\"technical\":0.8},"
 	"\"probability\":{\"value\":0.5,\"low\":0.25,\"high\":0.75,\"labels\":100,\"segment_labels\":10,"
-	"\"model\":3,\"reasons\":[{\"feature\":\"overall\",\"value\":0.5,\"addend\":-0.25}]},"
+	"\"model\":3,\"judgement\":7,\"reasons\":[{\"feature\":\"overall\",\"value\":0.5,\"addend\":-0.25}]},"
 	"\"level_by\":\"overall\"},"
 	"\"safety\":{\"verdict\":\"UNSAFE\",\"violations\":[{\"code\":\"file_access\","
 	"\"detail\":\"pg_read_file\",\"offset\":12}],\"doubt\":\"doubt\"},\"structure\":{\"structural\":0.5,"

@@ -233,21 +233,29 @@ static void test_feedback_is_learnt_from(void **state)
 
 static bool fit(struct database *database, enum model_kind kind)
 {
-	bool replaced = false;
+	struct learner_outcome outcome;
 	struct err_detail detail = { "" };
 	const struct model_options options = { .kind = kind };
 	run_sql(LOOK_AGAIN);
-	if (learner_fit(database, &options, &replaced, &detail) != ERR_OK)
+	if (learner_fit(database, &options, &outcome, &detail) != ERR_OK)
 		fail_msg("%s", detail.message);
-	return replaced;
+	return outcome.replaced;
 }
 
-/* The caller releases its model. */
-static struct model_found find_model(struct database *database, enum model_kind kind, int64_t known)
+static int64_t last_judgement(void)
+{
+	char text[32];
+	query("SELECT coalesce(max(judgement), 0) FROM calibration_model_judgements", text, sizeof text);
+	return strtoll(text, NULL, 10);
+}
+
+/* The caller, who knows of that version and of all judgements, releases its model. */
+static struct model_found find_model(struct database *database, enum model_kind kind, int64_t version)
 {
 	struct model_found found;
 	struct err_detail detail = { "" };
-	if (model_store_read(database, kind, known, &found, &detail) != ERR_OK)
+	const struct model_known known = { version, last_judgement() };
+	if (model_store_read(database, kind, &known, &found, &detail) != ERR_OK)
 		fail_msg("%s", detail.message);
 	return found;
 }
@@ -259,13 +267,13 @@ static void test_models_replace_each_other(void **state)
 	struct calibration_store *store = new_store();
 	struct database *database = database_of(store);
 	struct err_detail detail = { "" };
-	bool replaced;
+	struct learner_outcome outcome;
 	const struct model_options features = { .kind = MODEL_FEATURES };
-	assert_int_equal(learner_fit(database, &features, &replaced, &detail), ERR_SAMPLES);
+	assert_int_equal(learner_fit(database, &features, &outcome, &detail), ERR_SAMPLES);
 	count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
 	assert_true(fit(database, MODEL_FEATURES));
 	struct model_found found = find_model(database, MODEL_FEATURES, 0);
-	assert_true(found.used == 1 && !found.same && !found.unreadable);
+	assert_true(found.known.used == 1 && !found.same && !found.unreadable);
 	assert_int_equal(model_info(found.model)->version, 1);
 	assert_int_equal(model_info(found.model)->labels, 800);
 	assert_int_equal(model_info(found.model)->quality.cases, 200);
@@ -273,10 +281,10 @@ static void test_models_replace_each_other(void **state)
 	model_unref(found.model);
 	/* the same labels do not make a better one, nor are they looked at again */
 	assert_false(fit(database, MODEL_FEATURES));
-	assert_int_equal(learner_fit(database, &features, &replaced, &detail), ERR_SAMPLES);
+	assert_int_equal(learner_fit(database, &features, &outcome, &detail), ERR_SAMPLES);
 	assert_non_null(strstr(detail.message, "since the last look"));
 	found = find_model(database, MODEL_FEATURES, 1);
-	assert_true(found.same && found.used == 1 && !found.model);
+	assert_true(found.same && found.known.used == 1 && !found.model);
 	/* one whose opposite is true is replaced */
 	run_sql("UPDATE calibration_examples SET correct = NOT correct");
 	assert_true(fit(database, MODEL_FEATURES));
@@ -287,12 +295,13 @@ static void test_models_replace_each_other(void **state)
 	assert_false(found.same);
 	assert_int_equal(model_info(found.model)->version, 2);
 	/* whoever does not know of it does not replace it */
-	assert_int_equal(model_store_write(database, found.model, 1, &detail), ERR_CONFLICT);
+	assert_int_equal(model_store_write(database, found.model, &found.judgement, 1, &detail),
+			 ERR_CONFLICT);
 	expect("SELECT count(*) FROM calibration_models WHERE replaced_by IS NULL", "1");
 	model_unref(found.model);
 	found = find_model(database, MODEL_MAP, 0);
 	assert_null(found.model);
-	assert_int_equal(found.used, 0);
+	assert_int_equal(found.known.used, 0);
 	calibration_store_free(store);
 	arena_free(arena);
 }
@@ -345,7 +354,7 @@ static void test_an_unreadable_model_is_passed_over(void **state)
 	for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
 		run_sql(damages[i].sql);
 		struct model_found found = find_model(database, MODEL_FEATURES, 0);
-		assert_true(found.unreadable && found.used == 2);
+		assert_true(found.unreadable && found.known.used == 2);
 		if (!strstr(found.fault.message, damages[i].fault))
 			fail_msg("%s instead of %s", found.fault.message, damages[i].fault);
 		assert_int_equal(model_info(found.model)->version, 1);
@@ -366,7 +375,7 @@ static void test_an_unreadable_model_is_passed_over(void **state)
 	/* without it, the one before it is in use again */
 	run_sql("DELETE FROM calibration_models WHERE version = 2");
 	found = find_model(database, MODEL_FEATURES, 2);
-	assert_true(found.used == 1 && !found.unreadable && found.model);
+	assert_true(found.known.used == 1 && !found.unreadable && found.model);
 	assert_int_equal(model_store_note_read(database, MODEL_FEATURES, &found, NULL), ERR_OK);
 	expect("SELECT count(*) FROM calibration_model_history WHERE in_use AND NOT unreadable", "1");
 	model_unref(found.model);
@@ -392,7 +401,7 @@ static void test_an_unreadable_model_is_replaced(void **state)
 		       "version) FROM calibration_models",
 		       "1 2,2 3,3 -");
 		struct model_found found = find_model(database, MODEL_FEATURES, 2);
-		assert_true(found.used == 3 && !found.unreadable);
+		assert_true(found.known.used == 3 && !found.unreadable);
 		assert_int_equal(model_info(found.model)->version, 3);
 		model_unref(found.model);
 		calibration_store_free(store);
@@ -413,7 +422,7 @@ static void test_numbers_are_not_used_again(void **state)
 	run_sql("DELETE FROM calibration_models");
 	make_models(database, 2, 3);
 	/* nor are those that a program before this one has given itself */
-	run_sql("DELETE FROM calibration_models WHERE version = 2; "
+	run_sql("DELETE FROM calibration_model_judgements; DELETE FROM calibration_models WHERE version = 2; "
 		"UPDATE calibration_models SET version = 4 WHERE version = 3");
 	assert_true(fit_opposite(database));
 	expect("SELECT string_agg(version || ' ' || coalesce(replaced_by::text, '-'), ',' ORDER BY version) "
@@ -432,7 +441,8 @@ static void test_numbers_of_former_tables(void **state)
 	count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
 	make_models(database_of(store), 1, 2);
 	calibration_store_free(store);
-	run_sql("ALTER TABLE calibration_models ALTER COLUMN version DROP IDENTITY; "
+	run_sql("DELETE FROM calibration_model_judgements; "
+		"ALTER TABLE calibration_models ALTER COLUMN version DROP IDENTITY; "
 		"UPDATE calibration_models SET replaced_by = NULL, kind = 'map' WHERE version = 1; "
 		"UPDATE calibration_models SET version = 17 WHERE version = 2; "
 		"ALTER TABLE calibration_positions DROP COLUMN learnt_from, DROP COLUMN learnt_until, "
@@ -443,7 +453,8 @@ static void test_numbers_of_former_tables(void **state)
 		"DROP TABLE calibration_model_looks; DROP FUNCTION calibration_share_rights; "
 		"DROP FUNCTION calibration_claims_since; "
 		"DROP VIEW calibration_discrimination, calibration_coverage, calibration_probability, "
-		"calibration_model_history; ALTER TABLE calibration_events DROP COLUMN probability; "
+		"calibration_model_history; DROP TABLE calibration_model_judgements; "
+		"ALTER TABLE calibration_events DROP COLUMN probability; "
 		"ALTER TABLE calibration_examples DROP COLUMN probability; "
 		"ALTER TABLE calibration_models DROP COLUMN unreadable; "
 		"DELETE FROM calibration_migrations WHERE version >= 11");
@@ -487,24 +498,83 @@ static void test_looks_are_noted(void **state)
 	struct database *database = database_of(store);
 	struct err_detail detail = { "" };
 	const struct model_options options = { .kind = MODEL_FEATURES };
-	bool replaced;
+	struct learner_outcome outcome;
 	count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
-	assert_int_equal(learner_fit(database, &options, &replaced, &detail), ERR_OK);
-	assert_true(replaced);
+	assert_int_equal(learner_fit(database, &options, &outcome, &detail), ERR_OK);
+	assert_true(outcome.replaced);
 	expect("SELECT kind || ' ' || version || ' ' || looks || ' ' || labels FROM calibration_model_looks",
 	       "features 0 1 200");
 	count(store, new_cases(arena, 1000, 100, LABEL_RESULT), 100, NULL, 0);
-	assert_int_equal(learner_fit(database, &options, &replaced, &detail), ERR_SAMPLES);
+	assert_int_equal(learner_fit(database, &options, &outcome, &detail), ERR_SAMPLES);
 	count(store, new_cases(arena, 1100, 200, LABEL_RESULT), 200, NULL, 0);
-	assert_int_equal(learner_fit(database, &options, &replaced, &detail), ERR_OK);
-	assert_false(replaced);
+	assert_int_equal(learner_fit(database, &options, &outcome, &detail), ERR_OK);
+	assert_false(outcome.replaced);
 	expect("SELECT kind || ' ' || version || ' ' || looks || ' ' || labels FROM calibration_model_looks",
 	       "features 1 1 260");
 	count(store, new_cases(arena, 1300, 400, LABEL_RESULT), 400, NULL, 0);
-	assert_int_equal(learner_fit(database, &options, &replaced, &detail), ERR_OK);
-	assert_false(replaced);
+	assert_int_equal(learner_fit(database, &options, &outcome, &detail), ERR_OK);
+	assert_false(outcome.replaced);
 	expect("SELECT kind || ' ' || version || ' ' || looks || ' ' || labels FROM calibration_model_looks",
 	       "features 1 2 340");
+	calibration_store_free(store);
+	arena_free(arena);
+}
+
+#define JUDGEMENTS                                                                                           \
+	"SELECT coalesce(string_agg(version || ' ' || looks || ' ' || cases || ' ' || proven, ',' ORDER BY " \
+	"judgement), '') FROM calibration_model_judgements"
+
+/* What a first model's few labels cannot say, later ones do; the last word counts, also against it. */
+static void test_models_are_judged_again(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	struct calibration_store *store = new_store();
+	struct database *database = database_of(store);
+	struct err_detail detail = { "" };
+	const struct model_options options = { .kind = MODEL_FEATURES };
+	struct learner_outcome outcome;
+	count(store, new_cases(arena, 0, 500, LABEL_RESULT), 500, NULL, 0);
+	assert_int_equal(learner_fit(database, &options, &outcome, &detail), ERR_OK);
+	assert_true(outcome.replaced && !outcome.judged);
+	expect(JUDGEMENTS, "1 0 100 false");
+	struct model_found found = find_model(database, MODEL_FEATURES, 0);
+	assert_false(model_info(found.model)->proven);
+	assert_int_equal(model_info(found.model)->judgement, 1);
+	model_unref(found.model);
+	/* too few are new */
+	count(store, new_cases(arena, 500, 50, LABEL_RESULT), 50, NULL, 0);
+	assert_int_equal(learner_fit(database, &options, &outcome, &detail), ERR_SAMPLES);
+	assert_false(outcome.judged);
+	/* enough for one judgement, which instances find though the model is the same */
+	count(store, new_cases(arena, 550, 1450, LABEL_RESULT), 1450, NULL, 0);
+	const struct model_known known = { 1, 1 };
+	learner_fit(database, &options, &outcome, &detail);
+	assert_true(outcome.judged);
+	expect(JUDGEMENTS, "1 0 100 false,1 1 1600 true");
+	assert_int_equal(model_store_read(database, MODEL_FEATURES, &known, &found, &detail), ERR_OK);
+	assert_true(!found.same && found.known.used == 1 && found.known.judgement == 2);
+	assert_true(model_info(found.model)->proven && found.judgement.proven);
+	assert_int_equal(model_info(found.model)->judgement, 2);
+	assert_int_equal(model_info(found.model)->quality.cases, 1600);
+	assert_true(model_info(found.model)->quality.ece_deviation > 0);
+	model_unref(found.model);
+	/* the row is what it was */
+	expect("SELECT proven || ' ' || later_cases FROM calibration_models", "false 100");
+	expect("SELECT proven || ' ' || later_cases || ' ' || judgement FROM calibration_model_history",
+	       "true 1600 2");
+	assert_int_equal(learner_fit(database, &options, &outcome, &detail), ERR_SAMPLES);
+	assert_false(outcome.judged);
+	/* what was right is wrong: it is refuted, whether or not another one is better */
+	run_sql("UPDATE calibration_examples SET correct = NOT correct");
+	run_sql("UPDATE calibration_model_looks SET labels = 1000000, until = now()");
+	count(store, new_cases(arena, 2000, 1000, LABEL_RESULT), 1000, NULL, 0);
+	learner_fit(database, &options, &outcome, &detail);
+	assert_true(outcome.judged && !outcome.replaced);
+	expect(JUDGEMENTS, "1 0 100 false,1 1 1600 true,1 2 2600 false");
+	/* a model that goes takes its judgements along */
+	run_sql("DELETE FROM calibration_models");
+	expect(JUDGEMENTS, "");
 	calibration_store_free(store);
 	arena_free(arena);
 }
@@ -750,6 +820,7 @@ int main(void)
 		cmocka_unit_test_setup(test_numbers_are_not_used_again, drop_tables),
 		cmocka_unit_test_setup(test_numbers_of_former_tables, drop_tables),
 		cmocka_unit_test_setup(test_rights_on_tables_suffice, drop_tables),
+		cmocka_unit_test_setup(test_models_are_judged_again, drop_tables),
 		cmocka_unit_test_setup(test_looks_are_noted, drop_tables),
 		cmocka_unit_test_setup(test_old_models_are_deleted, drop_tables),
 		cmocka_unit_test_setup(test_no_model_comes_back_into_use, drop_tables),

@@ -162,6 +162,7 @@ static void test_no_model_is_replaced_by_chance(void **state)
 		{ "nothing tells right from wrong", 0.6, false, false, 1 },
 		{ "nearly all are right", 0.95, false, false, 1 },
 		{ "a question is asked three times in a row", 0.6, false, false, 3 },
+		{ "a question is asked five times in a row", 0.6, false, false, 5 },
 		{ "the model in use knows it all", 0, true, true, 1 },
 		{ "the model in use knows that nothing tells", 0.8, false, true, 1 },
 	};
@@ -204,6 +205,25 @@ static void test_what_is_better_is_used(void **state)
 	assert_true(found >= 45);
 }
 
+/* Labels that are all as the model says leave no doubt, however sure it is. */
+static void test_what_is_certain_is_used_soon(void **state)
+{
+	static struct model_example examples[KNOWN];
+	int better = 0;
+	(void)state;
+	for (uint64_t seed = 0; seed < 50; seed++) {
+		struct world world = { { 1299709 * (seed + 1) }, 0.6, true, 1 };
+		draw(&world, examples, 0, 200);
+		for (int i = 0; i < 200; i++)
+			examples[i].correct = examples[i].item.overall.value > 0.45;
+		struct model *candidate = fit(examples, 160);
+		better += model_better(candidate, NULL, examples, 200, 1);
+		model_unref(candidate);
+	}
+	print_message("%d of 50 by 40 labels\n", better);
+	assert_true(better >= 48);
+}
+
 /* The later a look, the more has to be shown. */
 static void test_later_looks_ask_for_more(void **state)
 {
@@ -231,6 +251,7 @@ int main(void)
 		cmocka_unit_test(test_waits_for_new_labels),
 		cmocka_unit_test(test_no_model_is_replaced_by_chance),
 		cmocka_unit_test(test_what_is_better_is_used),
+		cmocka_unit_test(test_what_is_certain_is_used_soon),
 		cmocka_unit_test(test_later_looks_ask_for_more),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,10 +71,10 @@ static void fit(enum model_kind kind)
 	_cleanup_(database_cleanup) struct database *database = connect();
 	const struct model_options options = { .kind = kind };
 	struct err_detail detail = { "" };
-	bool replaced = false;
-	if (learner_fit(database, &options, &replaced, &detail) != ERR_OK)
+	struct learner_outcome outcome;
+	if (learner_fit(database, &options, &outcome, &detail) != ERR_OK)
 		fail_msg("%s", detail.message);
-	assert_true(replaced);
+	assert_true(outcome.replaced);
 }
 
 static struct calibration_models read_models(const char *kind, struct arena *arena)
