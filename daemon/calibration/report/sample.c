@@ -33,26 +33,36 @@
 		"$2") " AT TIME ZONE 'UTC')::date "                                                          \
 		      "AND ($3::text IS NULL OR application = $3) AND label_source = 'RESULT' "
 
-/* What a case of a day and application stands for. */
+/* How many cases of a day and application are read, and what one of them stands for. A day that is in the
+ * window from its begin is read as far as its share of $6 goes, in the order of the index; of another one,
+ * and of one segment, nobody knows beforehand how many there are. */
 #define WEIGHED                                                                                              \
 	"counted AS (SELECT (bucket_start AT TIME ZONE 'UTC')::date AS day, application, "                   \
 	"sum(cases) AS cases FROM calibration_rollups WHERE width_s = 86400 AND label_source = 'RESULT' "    \
 	"AND bucket_start >= (SELECT day::timestamp AT TIME ZONE 'UTC' FROM oldest) "                        \
 	"AND bucket_start < " TIME_OF(                                                                       \
-		"$2") " "                                                                                    \
-		      "AND ($3::text IS NULL OR application = $3) GROUP BY 1, 2), "                          \
+		"$2") " AND ($3::text IS NULL OR application = $3) GROUP BY 1, 2), "                         \
 		      "kept AS (SELECT day, application, count(*) AS kept FROM calibration_examples "        \
 		      "WHERE " IN_DAYS "GROUP BY day, application), "                                        \
-		      "weighed AS MATERIALIZED (SELECT k.day, k.application, "                               \
-		      "greatest(1, coalesce(c.cases::double precision / k.kept, 1)) AS weight "              \
-		      "FROM kept k LEFT JOIN counted c USING (day, application)) "
+		      "shared AS (SELECT *, CASE WHEN day::timestamp AT TIME ZONE 'UTC' >= " TIME_OF(        \
+			      "$1") " AND "                                                                  \
+				    "$4::text IS NULL AND $5::text IS NULL THEN greatest(1, least(kept, "    \
+				    "ceil(kept * $6::numeric / "                                             \
+				    "sum(kept) OVER ()))::bigint) ELSE kept END AS taken FROM kept), "       \
+				    "weighed AS MATERIALIZED (SELECT k.day, k.application, k.taken, "        \
+				    "greatest(1, coalesce(c.cases::double precision / k.taken, 1)) AS "      \
+				    "weight "                                                                \
+				    "FROM shared k LEFT JOIN counted c USING (day, application)) "
 
 /* $6 cases at most: days are gone back to as long as those after them may not have as many. */
 #define READ_RESULTS                                                                                         \
 	"WITH " ROOM WEIGHED                                                                                 \
 	"SELECT e.overall, e.probability, e.weight * w.weight, e.correct::integer, " MS_OF(                  \
-		"e.scored_at") " FROM calibration_examples e JOIN weighed w USING (day, application) "       \
-			       "WHERE " IN_DAYS "AND " IN_WINDOW("e") "AND " OF_SEGMENT(                     \
+		"e.scored_at") " FROM weighed w CROSS JOIN LATERAL (SELECT * FROM calibration_examples x "   \
+			       "WHERE x.day = w.day AND x.application = w.application AND x.label_source = " \
+			       "'RESULT' "                                                                   \
+			       "ORDER BY x.event_key, x.partition, x.record_offset LIMIT w.taken) e "        \
+			       "WHERE " IN_WINDOW("e") "AND " OF_SEGMENT(                                    \
 				       "e") "ORDER BY e.event_key, e.partition, e.record_offset LIMIT "      \
 					    "$6::bigint"
 

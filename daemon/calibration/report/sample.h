@@ -13,8 +13,9 @@
 #include "calibration/report/reader.h"
 #include "calibration/statistics/outcomes.h"
 
-/* At most so many cases are read: of results, those of the newest days; where these are more, and of
- * feedback, those with the lowest digests of their event_id. */
+/* At most so many cases are read: of results, those of the newest days; where these are more, of each day and
+ * application the same share, with the lowest digests of their event_id; of feedback likewise, whatever the
+ * day. */
 #define SAMPLE_CASES_MAX 10000
 
 /* Tables have what is read here since this version. */
