@@ -13,13 +13,14 @@ void record_add_error(struct record_facts *facts, const char *metric, err_t err,
 {
 	if (facts->errors_count == RECORD_ERRORS_MAX)
 		return;
-	facts->errors[facts->errors_count++] = (struct record_error){
+	const struct record_error error = {
 		.metric = str_from(metric),
 		.code = str_from(err_name(err)),
 		.message = str_from(arena_strdup(facts->arena, message)),
 		.input = facts->query ? facts->query->event_id : STR_NONE,
 		.time = clock_wall_ms(),
 	};
+	ARENA_PUSH(facts->arena, facts->errors, facts->errors_count, facts->errors_capacity, error);
 }
 
 str_t record_truth_name(const struct record_facts *facts, size_t truth)

@@ -102,8 +102,8 @@ struct record_facts {
 	struct target_call validation;
 	struct record_stage stages[RECORD_STAGES_MAX];
 	size_t stages_count;
-	struct record_error errors[RECORD_ERRORS_MAX];
-	size_t errors_count;
+	struct record_error *errors; /* at most RECORD_ERRORS_MAX */
+	size_t errors_count, errors_capacity;
 	struct disposition disposition; /* from the record on */
 };
 

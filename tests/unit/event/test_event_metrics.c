@@ -39,6 +39,7 @@ static void a_scored_event_is_counted_by_what_its_record_says(void **state)
 		.evaluation = &evaluation,
 	};
 	struct advisory advisory = { 0 };
+	struct record_error errors[] = { { .code = STR("target_lost") }, { .code = STR("target_lost") } };
 	struct output outputs[] = { { .topic = OUTPUT_SCORED, .value = STR("12345") },
 				    { .topic = OUTPUT_ADVISORY, .value = STR("123") } };
 	struct event event = {
@@ -49,7 +50,7 @@ static void a_scored_event_is_counted_by_what_its_record_says(void **state)
 				  { STR("result_validation"), STR("failed"), 5000000 },
 				  { STR("relevance"), STR("skipped"), 0 } },
 		.facts.stages_count = 3,
-		.facts.errors = { { .code = STR("target_lost") }, { .code = STR("target_lost") } },
+		.facts.errors = errors,
 		.facts.errors_count = 2,
 		.publication = { .outputs = outputs, .outputs_count = 2 },
 	};
