@@ -3,30 +3,41 @@
 #include "calibration/rebuild/rebuild_examples.h"
 #include "database/values.h"
 
-#define STORED                                                                                               \
-	"SELECT (SELECT count(*) FROM calibration_sums), "                                                   \
-	"(SELECT coalesce(sum(cases), 0) FROM calibration_sums WHERE width_s = 3600), "                      \
-	"(SELECT count(*) FROM calibration_events), (SELECT count(*) FROM calibration_feedback), "           \
-	"(SELECT count(*) FROM calibration_examples), (SELECT count(*) FROM calibration_models), "           \
-	"(SELECT count(*) FROM calibration_drift_episodes)"
+/* One statement each: a large table takes its time. */
+static err_t count(struct database *database, const char *sql, int64_t *ret_count, struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	err_t err = database_query(database, sql, 0, NULL, &result, detail);
+	if (!err)
+		*ret_count = database_integer_at(result, 0, 0);
+	return err;
+}
+
+#define COUNT(table) "SELECT count(*) FROM " table
 
 err_t rebuild_guard_stored(struct database *database, struct rebuild_stored *ret_stored,
 			   struct err_detail *detail)
 {
-	_cleanup_(database_result_cleanup) PGresult *result = NULL;
-	err_t err = database_query(database, STORED, 0, NULL, &result, detail);
-	if (err)
-		return err;
-	*ret_stored = (struct rebuild_stored){
-		.buckets = database_integer_at(result, 0, 0),
-		.cases = database_integer_at(result, 0, 1),
-		.events = database_integer_at(result, 0, 2),
-		.feedback = database_integer_at(result, 0, 3),
-		.examples = database_integer_at(result, 0, 4),
-		.models = database_integer_at(result, 0, 5),
-		.episodes = database_integer_at(result, 0, 6),
+	struct rebuild_stored stored = { 0 };
+	const struct {
+		const char *sql;
+		int64_t *count;
+	} counts[] = {
+		{ COUNT("calibration_sums"), &stored.buckets },
+		{ "SELECT coalesce(sum(cases), 0) FROM calibration_sums WHERE width_s = 3600",
+		  &stored.cases },
+		{ COUNT("calibration_events"), &stored.events },
+		{ COUNT("calibration_feedback"), &stored.feedback },
+		{ COUNT("calibration_examples"), &stored.examples },
+		{ COUNT("calibration_models"), &stored.models },
+		{ COUNT("calibration_drift_episodes"), &stored.episodes },
 	};
-	return ERR_OK;
+	err_t err = ERR_OK;
+	for (size_t i = 0; !err && i < sizeof counts / sizeof *counts; i++)
+		err = count(database, counts[i].sql, counts[i].count, detail);
+	if (!err)
+		*ret_stored = stored;
+	return err;
 }
 
 /* ---- refusals ---- */
@@ -132,11 +143,14 @@ err_t rebuild_guard_empty(struct database *database, const struct rebuild_log *s
 
 /* ---- identity ---- */
 
+/* By digests of event_id, so that those are a sample. */
 #define FOUND(table, drawn)                                                                                  \
 	"SELECT count(*), count(*) FILTER (WHERE EXISTS (SELECT FROM " drawn " r WHERE "                     \
 	"(r.event_key, r.scored_at, r.partition, r.record_offset) = "                                        \
-	"(s.event_key, s.scored_at, s.partition, s.record_offset))) FROM " READ_AGAIN(                       \
-		table) "WHERE s.scored_at >= to_timestamp($3::bigint / 1000.0)"
+	"(s.event_key, s.scored_at, s.partition, s.record_offset))) FROM (SELECT s.event_key, s.scored_at, " \
+	"s.partition, s.record_offset FROM " READ_AGAIN(                                                     \
+		table) "WHERE s.scored_at >= to_timestamp($3::bigint / 1000.0) ORDER BY s.event_key LIMIT "  \
+		       "10000) AS s"
 
 static const struct {
 	const char *sql, *what;

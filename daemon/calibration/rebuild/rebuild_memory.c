@@ -8,61 +8,67 @@ enum { DAY_S = 86400 };
 
 /* ---- statements ---- */
 
-/* Rows of a day: $1 and $2 its bounds in seconds. */
+/* Of a day: $1 and $2 are its bounds in seconds. */
 #define OF_DAY(time) time " >= to_timestamp($1::bigint) AND " time " < to_timestamp($2::bigint) "
 
-/* Of records that the log has: $3 and $4 as above, $5 since when. */
-#define OF_LOG(time)                                                                                         \
-	"e.partition = b.partition AND e.record_offset >= b.first "                                          \
-	"AND " time " >= to_timestamp($5::bigint / 1000.0) "
+#define STORED_EVENT   OF_DAY("e.scored_at")
+#define COUNTED_EVENT  OF_DAY("r.scored_at")
+#define STORED_MESSAGE OF_DAY("e.said_at")
 
-#define BOUNDS "unnest($3::integer[], $4::bigint[]) AS b (partition, first) "
+/* Of records that the log has: $3 and $4 partitions and the first record of each, $5 since when. */
+#define OF_LOG(time)                                                                                         \
+	"USING unnest($3::integer[], $4::bigint[]) AS b (partition, first) "                                 \
+	"WHERE e.partition = b.partition AND e.record_offset >= b.first "                                    \
+	"AND " time " >= to_timestamp($5::bigint / 1000.0) "
 
 #define SAME_EVENT                                                                                           \
 	"(e.event_key, e.scored_at, e.partition, e.record_offset) = "                                        \
 	"(r.event_key, r.scored_at, r.partition, r.record_offset) "
 
+#define SAME_MESSAGE                                                                                         \
+	"(e.event_key, e.said_at, e.partition, e.record_offset, e.correct) = "                               \
+	"(r.event_key, r.said_at, r.partition, r.record_offset, r.correct)"
+
+/* $3: until when verdicts stay. */
 #define UNTIL_VERDICTS "AND r.scored_at < to_timestamp($3::bigint / 1000.0) "
 
-/* With the segment whose buckets have them. $3: until when verdicts stay. */
+/* With the segment whose buckets have them. */
 #define KEEP_VERDICTS                                                                                        \
 	"UPDATE rebuild_events r SET correct = e.correct, application = e.application, model = e.model, "    \
-	"prompt_version = e.prompt_version FROM calibration_events e WHERE " SAME_EVENT                      \
-	"AND " OF_DAY("r.scored_at") "AND " OF_DAY("e.scored_at") UNTIL_VERDICTS
+	"prompt_version = e.prompt_version FROM calibration_events e "                                       \
+	"WHERE " STORED_EVENT "AND " COUNTED_EVENT "AND " SAME_EVENT UNTIL_VERDICTS
 
 #define FORGET_VERDICTS                                                                                      \
-	"UPDATE rebuild_events r SET correct = NULL WHERE " OF_DAY("r.scored_at") UNTIL_VERDICTS             \
-		"AND r.correct IS NOT NULL AND NOT EXISTS (SELECT FROM calibration_events e "                \
-		"WHERE " SAME_EVENT ")"
+	"UPDATE rebuild_events r SET correct = NULL WHERE " COUNTED_EVENT UNTIL_VERDICTS                     \
+	"AND r.correct IS NOT NULL "                                                                         \
+	"AND NOT EXISTS (SELECT FROM calibration_events e WHERE " STORED_EVENT "AND " SAME_EVENT ")"
 
 #define REMOVE_EVENTS                                                                                        \
-	"DELETE FROM calibration_events e USING " BOUNDS "WHERE " OF_LOG("e.scored_at") "AND " OF_DAY(       \
-		"e.scored_at") "AND NOT EXISTS (SELECT FROM rebuild_events r WHERE " SAME_EVENT              \
-			       "AND ROW(r.*) IS NOT DISTINCT FROM ROW(e.*))"
+	"DELETE FROM calibration_events e " OF_LOG(                                                          \
+		"e.scored_at") "AND " STORED_EVENT                                                           \
+			       "AND NOT EXISTS (SELECT FROM rebuild_events r WHERE " COUNTED_EVENT           \
+			       "AND " SAME_EVENT "AND ROW(r.*) IS NOT DISTINCT FROM ROW(e.*))"
 
 #define ADD_EVENTS                                                                                           \
-	"INSERT INTO calibration_events SELECT * FROM rebuild_events r WHERE " OF_DAY(                       \
-		"r.scored_at") "ON CONFLICT DO NOTHING"
+	"INSERT INTO calibration_events SELECT * FROM rebuild_events r WHERE " COUNTED_EVENT                 \
+	"ON CONFLICT DO NOTHING"
 
-#define REMOVE_FEEDBACK                                                                                      \
-	"DELETE FROM calibration_feedback e USING " BOUNDS "WHERE " OF_LOG("e.said_at") "AND " OF_DAY(       \
-		"e.said_at") "AND NOT EXISTS (SELECT FROM rebuild_feedback r WHERE "                         \
-			     "(e.event_key, e.said_at, e.partition, e.record_offset, e.correct) = "          \
-			     "(r.event_key, r.said_at, r.partition, r.record_offset, r.correct))"
+#define REMOVE_MESSAGES                                                                                      \
+	"DELETE FROM calibration_feedback e " OF_LOG(                                                        \
+		"e.said_at") "AND " STORED_MESSAGE                                                           \
+			     "AND NOT EXISTS (SELECT FROM rebuild_feedback r WHERE " OF_DAY(                 \
+				     "r.said_at") "AND " SAME_MESSAGE ")"
 
-#define ADD_FEEDBACK                                                                                         \
+#define ADD_MESSAGES                                                                                         \
 	"INSERT INTO calibration_feedback SELECT * FROM rebuild_feedback r WHERE " OF_DAY(                   \
 		"r.said_at") "ON CONFLICT DO NOTHING"
 
+/* That partitions are needed for, from $1 to $2 in ms. */
 #define DAYS_OF(table, time)                                                                                 \
 	"SELECT floor(extract(epoch FROM " time ") / 86400)::bigint AS day FROM " table " WHERE " time       \
 	" >= to_timestamp($1::bigint / 1000.0) AND " time " < to_timestamp($2::bigint / 1000.0) "
 
-#define ALL_DAYS                                                                                             \
-	DAYS_OF("rebuild_events", "scored_at")                                                               \
-	"UNION " DAYS_OF("rebuild_feedback", "said_at") "UNION " DAYS_OF(                                    \
-		"calibration_events", "scored_at") "UNION " DAYS_OF("calibration_feedback",                  \
-								    "said_at") "ORDER BY 1"
+#define COUNTED_DAYS DAYS_OF("rebuild_events", "scored_at") "UNION " DAYS_OF("rebuild_feedback", "said_at")
 
 /* ---- running them ---- */
 
@@ -106,9 +112,9 @@ static err_t replace_day(struct database *database, int64_t day, const struct re
 	if (!err)
 		err = touch(database, ADD_EVENTS, 2, events, &replaced->events_added, detail);
 	if (!err)
-		err = touch(database, REMOVE_FEEDBACK, 5, messages, &replaced->feedback_removed, detail);
+		err = touch(database, REMOVE_MESSAGES, 5, messages, &replaced->feedback_removed, detail);
 	if (!err)
-		err = touch(database, ADD_FEEDBACK, 2, messages, &replaced->feedback_added, detail);
+		err = touch(database, ADD_MESSAGES, 2, messages, &replaced->feedback_added, detail);
 	return err;
 }
 
@@ -127,12 +133,11 @@ err_t rebuild_memory_replace(struct database *database, const struct rebuild_mem
 	rebuild_log_places(range->feedback, &feedback);
 	err_t err = database_script(database, "ANALYZE rebuild_events; ANALYZE rebuild_feedback", detail);
 	if (!err)
-		err = database_query(database, ALL_DAYS, 2, parameters, &result, detail);
+		err = database_query(database, COUNTED_DAYS, 2, parameters, &result, detail);
 	for (int row = 0; !err && row < PQntuples(result); row++)
 		err = days_need(&days, database, database_integer_at(result, row, 0) * DAY_MS, detail);
-	for (int row = 0; !err && row < PQntuples(result); row++)
-		err = replace_day(database, database_integer_at(result, row, 0), range, &scored, &feedback,
-				  &replaced, detail);
+	for (int64_t day = range->since_ms / DAY_MS; !err && day * DAY_MS < range->until_ms; day++)
+		err = replace_day(database, day, range, &scored, &feedback, &replaced, detail);
 	if (!err)
 		*ret_replaced = replaced;
 	return err;

@@ -24,6 +24,7 @@ const struct feedback_tables rebuild_log_tables = {
 	"CREATE TEMP TABLE rebuild_segments (LIKE calibration_segments INCLUDING ALL); "                     \
 	"CREATE TEMP TABLE rebuild_events (LIKE calibration_events INCLUDING ALL); "                         \
 	"CREATE TEMP TABLE rebuild_feedback (LIKE calibration_feedback INCLUDING ALL); "                     \
+	"CREATE INDEX ON rebuild_events (scored_at); CREATE INDEX ON rebuild_feedback (said_at); "           \
 	"CREATE TEMP TABLE rebuild_stored (LIKE calibration_buckets); "                                      \
 	"CREATE INDEX ON rebuild_stored (width_s, bucket_start); "                                           \
 	"CREATE TEMP TABLE rebuild_differences (LIKE calibration_buckets, counted_cases bigint, "            \
