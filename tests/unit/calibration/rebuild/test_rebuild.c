@@ -1,6 +1,6 @@
 /* Recount between a real Kafka and a real PostgreSQL: it finds what differs, and nothing where nothing does,
  * and a rebuild under a running calibrator neither loses nor doubles a case. */
-#include "calibration/rebuild/rebuild.h"
+#include "calibration/rebuild/rebuild_print.h"
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -1053,6 +1053,48 @@ static void test_a_topic_with_other_events(void **state)
 	expect_same_tables();
 }
 
+static char *print(const struct rebuild_outcome *outcome,
+		   void (*write)(FILE *, const struct rebuild_outcome *, bool))
+{
+	char *text = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+	assert_non_null(stream);
+	write(stream, outcome, true);
+	fclose(stream);
+	return text;
+}
+
+static void expect_in(const char *text, const char *format, ...)
+{
+	char part[160];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(part, sizeof part, format, arguments);
+	va_end(arguments);
+	if (!strstr(text, part))
+		fail_msg("\"%s\" is not in\n%s", part, text);
+}
+
+/* All that goes and comes, for people and programs. */
+static void expect_told(const struct rebuild_outcome *told)
+{
+	_cleanup_(cleanup_free) char *text = print(told, rebuild_print);
+	_cleanup_(cleanup_free) char *json = print(told, rebuild_print_json);
+	expect_in(text, "\n%lld buckets removed, %lld added; %lld of 93 cases are there then\n",
+		  (long long)told->removed, (long long)told->added, (long long)told->stored.buckets);
+	expect_in(text, "\nremembered events: 0 removed, %lld added; 66 are there then\n",
+		  (long long)told->memory.events_added);
+	expect_in(text, "\nremembered feedback messages: 0 removed, 10 added; 30 are there then\n");
+	expect_in(text, "\nexamples to learn from: 0 removed, %lld added; 60 are there then\n",
+		  (long long)told->examples.added);
+	expect_in(text, "\nnot changed: 0 models, 0 episodes of drift\nnothing is changed (--dry-run)\n");
+	expect_in(json, "\"feedback_added\":10");
+	expect_in(json, "\"events\":66");
+	expect_in(json, "\"examples_added\":%lld", (long long)told->examples.added);
+	expect_in(json, "\"dry_run\":true");
+}
+
 static err_t refuse(const struct rebuild_outcome *outcome, void *context, struct err_detail *detail)
 {
 	*(int64_t *)context = outcome->removed;
@@ -1076,6 +1118,7 @@ static void test_what_is_only_told(void **state)
 	options.dry = true;
 	assert_int_equal(rebuild_rebuild(&options, arena, &told, NULL), ERR_OK);
 	expect_same_tables();
+	expect_told(&told);
 	options.dry = false;
 	options.ready = refuse;
 	options.ready_context = &removed;
