@@ -663,7 +663,7 @@ static err_t replace_all(struct rebuild *rebuild, struct err_detail *detail)
 		err = replace_examples(rebuild, detail);
 	if (!err && rebuild->samples)
 		err = rebuild_claims_replace(rebuild->database, &rebuild->scored, claims_since_ms(rebuild),
-					     detail);
+					     &summary->claims, detail);
 	if (!err)
 		err = sequences_doubt(rebuild->database, detail);
 	return err ? err : rebuild_guard_stored(rebuild->database, &summary->stored, detail);

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "avro/codec.h"
+#include "calibration/rebuild/rebuild_claims.h"
 #include "calibration/rebuild/rebuild_examples.h"
 #include "calibration/rebuild/rebuild_guard.h"
 #include "calibration/rebuild/rebuild_memory.h"
@@ -62,6 +63,7 @@ struct rebuild_outcome {
 	int64_t removed, added; /* buckets */
 	struct rebuild_memory_replaced memory;
 	struct rebuild_examples_replaced examples;
+	struct rebuild_claims_replaced claims;
 	struct rebuild_stored stored; /* after it */
 };
 

@@ -96,24 +96,49 @@ err_t rebuild_claims_compare(struct database *database, const struct rebuild_log
 /* ---- replacing ---- */
 
 #define REMOVE                                                                                               \
-	"DELETE FROM calibration_claims c USING " BOUNDS                                                     \
-	"WHERE c.partition = b.partition AND c.record_offset >= b.first AND c." SINCE
+	"WITH removed AS (DELETE FROM calibration_claims c USING " BOUNDS                                    \
+	"WHERE c.partition = b.partition AND c.record_offset >= b.first AND c." SINCE                        \
+	"RETURNING c.*) INSERT INTO rebuild_removed_claims SELECT * FROM removed"
 
 #define ADD                                                                                                  \
 	"WITH " EXPECTED("calibration_claims") "INSERT INTO calibration_claims (" KEYS ", " VALUES           \
 					       ") SELECT " KEYS ", " VALUES                                  \
 					       " FROM expected ON CONFLICT DO NOTHING"
 
-err_t rebuild_claims_replace(struct database *database, const struct rebuild_log *scored, int64_t since_ms,
-			     struct err_detail *detail)
+/* How many were removed, and how many of these are there again as they were. */
+#define REMOVED                                                                                              \
+	"SELECT count(*), count(c.*) FROM rebuild_removed_claims r "                                         \
+	"LEFT JOIN calibration_claims c USING (" KEYS ", " VALUES ")"
+
+static err_t count_replaced(struct database *database, int64_t drawn,
+			    struct rebuild_claims_replaced *ret_replaced, struct err_detail *detail)
 {
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	err_t err = database_query(database, REMOVED, 0, NULL, &result, detail);
+	if (err)
+		return err;
+	int64_t same = database_integer_at(result, 0, 1);
+	*ret_replaced =
+		(struct rebuild_claims_replaced){ database_integer_at(result, 0, 0) - same, drawn - same };
+	return ERR_OK;
+}
+
+err_t rebuild_claims_replace(struct database *database, const struct rebuild_log *scored, int64_t since_ms,
+			     struct rebuild_claims_replaced *ret_replaced, struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *added = NULL;
 	const char *const parameters[] = { scored->topic };
-	err_t err = query_bounds(database, REMOVE, scored, since_ms, NULL, detail);
+	err_t err = database_script(
+		database, "CREATE TEMP TABLE rebuild_removed_claims (LIKE calibration_claims)", detail);
 	if (!err)
-		err = query_bounds(database, ADD, scored, since_ms, NULL, detail);
+		err = query_bounds(database, REMOVE, scored, since_ms, NULL, detail);
+	if (!err)
+		err = query_bounds(database, ADD, scored, since_ms, &added, detail);
+	if (!err)
+		err = database_query(database,
+				     "UPDATE calibration_positions SET claims_from = 0, claims_until = "
+				     "next_offset WHERE topic = $1",
+				     1, parameters, NULL, detail);
 	return err ? err
-		   : database_query(database,
-				    "UPDATE calibration_positions SET claims_from = 0, claims_until = "
-				    "next_offset WHERE topic = $1",
-				    1, parameters, NULL, detail);
+		   : count_replaced(database, strtoll(PQcmdTuples(added), NULL, 10), ret_replaced, detail);
 }

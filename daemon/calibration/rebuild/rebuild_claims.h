@@ -23,7 +23,12 @@ err_t rebuild_claims_copy(struct database *database, struct err_detail *detail);
 err_t rebuild_claims_compare(struct database *database, const struct rebuild_log *scored, int64_t since_ms,
 			     int64_t *ret_differing, struct err_detail *detail);
 
+/* Claims that are gone, and that were not there; a changed one is both. */
+struct rebuild_claims_replaced {
+	int64_t removed, added;
+};
+
 /* Puts the claims of the log, scored from `since_ms` on, in place of what is stored, and notes that all are
  * there; within the caller's transaction that keeps others from counting. */
 err_t rebuild_claims_replace(struct database *database, const struct rebuild_log *scored, int64_t since_ms,
-			     struct err_detail *detail);
+			     struct rebuild_claims_replaced *ret_replaced, struct err_detail *detail);

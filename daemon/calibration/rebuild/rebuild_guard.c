@@ -29,6 +29,7 @@ err_t rebuild_guard_stored(struct database *database, struct rebuild_stored *ret
 		{ COUNT("calibration_events"), &stored.events },
 		{ COUNT("calibration_feedback"), &stored.feedback },
 		{ COUNT("calibration_examples"), &stored.examples },
+		{ COUNT("calibration_claims"), &stored.claims },
 		{ COUNT("calibration_models"), &stored.models },
 		{ COUNT("calibration_drift_episodes"), &stored.episodes },
 	};

@@ -4,8 +4,8 @@
  *   buckets, days, totals   sums over all partitions: those from a time on, since when all that was counted
  *                           is still to be read (struct rebuild_range); of the label source FEEDBACK from the
  *                           later time on since when all that was said about the events is, too
- *   events, examples        rows of records that a partition still has, by their offsets, as far as they are
- *                           not of a log of before; verdicts as the buckets of FEEDBACK
+ *   events, examples,       rows of records that a partition still has, by their offsets, as far as they are
+ *   claims                  not of a log of before; verdicts as the buckets of FEEDBACK
  *   feedback                likewise, of the feedback topic
  *   segments                are only added to
  *   sequences               stay, and are asked later whether they have missed a case
@@ -26,7 +26,7 @@
 struct rebuild_stored {
 	int64_t buckets;
 	int64_t cases; /* of the hours */
-	int64_t events, feedback, examples;
+	int64_t events, feedback, examples, claims;
 	int64_t models, episodes;
 };
 

@@ -118,6 +118,8 @@ static void print_replaced(FILE *stream, const struct rebuild_outcome *summary)
 		   stored->feedback);
 	print_rows(stream, "examples to learn from", summary->examples.removed, summary->examples.added,
 		   stored->examples);
+	print_rows(stream, "probabilities tested for drift", summary->claims.removed, summary->claims.added,
+		   stored->claims);
 	fprintf(stream, "not changed: %lld models, %lld episodes of drift\n", (long long)stored->models,
 		(long long)stored->episodes);
 	if (summary->dry)
@@ -181,7 +183,8 @@ static json_t *json_replaced(const struct rebuild_outcome *summary)
 	const struct rebuild_stored *stored = &summary->stored;
 	const struct rebuild_memory_replaced *memory = &summary->memory;
 	return json_pack(
-		"{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b}",
+		"{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+		"s:b}",
 		"buckets_removed", (json_int_t)summary->removed, "buckets_added", (json_int_t)summary->added,
 		"buckets", (json_int_t)stored->buckets, "events_removed", (json_int_t)memory->events_removed,
 		"events_added", (json_int_t)memory->events_added, "events", (json_int_t)stored->events,
@@ -189,7 +192,9 @@ static json_t *json_replaced(const struct rebuild_outcome *summary)
 		(json_int_t)memory->feedback_added, "feedback_stored", (json_int_t)stored->feedback,
 		"examples_drawn", (json_int_t)summary->examples.drawn, "examples_removed",
 		(json_int_t)summary->examples.removed, "examples_added", (json_int_t)summary->examples.added,
-		"examples", (json_int_t)stored->examples, "models", (json_int_t)stored->models, "episodes",
+		"examples", (json_int_t)stored->examples, "claims_removed",
+		(json_int_t)summary->claims.removed, "claims_added", (json_int_t)summary->claims.added,
+		"claims", (json_int_t)stored->claims, "models", (json_int_t)stored->models, "episodes",
 		(json_int_t)stored->episodes, "dry_run", (int)summary->dry);
 }
 

@@ -360,20 +360,21 @@ static void test_claims_that_were_changed(void **state)
 {
 	static const struct {
 		const char *sql;
-		int64_t claims;
+		int64_t claims, removed, added;
 	} changes[] = {
-		{ "DELETE FROM calibration_claims WHERE " FIRST_CLAIM, 1 },
-		{ "UPDATE calibration_claims SET correct = NOT correct WHERE " FIRST_CLAIM, 1 },
-		{ "UPDATE calibration_claims SET probability = probability + 1e-16 WHERE " FIRST_CLAIM, 1 },
+		{ "DELETE FROM calibration_claims WHERE " FIRST_CLAIM, 1, 0, 1 },
+		{ "UPDATE calibration_claims SET correct = NOT correct WHERE " FIRST_CLAIM, 1, 1, 1 },
+		{ "UPDATE calibration_claims SET probability = probability + 1e-16 WHERE " FIRST_CLAIM, 1, 1,
+		  1 },
 		{ "UPDATE calibration_claims SET scored_at = scored_at + interval '1 ms' WHERE " FIRST_CLAIM,
-		  2 },
-		{ "UPDATE calibration_claims SET application = 'made up' WHERE " FIRST_CLAIM, 2 },
-		{ "UPDATE calibration_claims SET record_offset = 12345 WHERE " FIRST_CLAIM, 2 },
+		  2, 1, 1 },
+		{ "UPDATE calibration_claims SET application = 'made up' WHERE " FIRST_CLAIM, 2, 1, 1 },
+		{ "UPDATE calibration_claims SET record_offset = 12345 WHERE " FIRST_CLAIM, 2, 1, 1 },
 		{ "INSERT INTO calibration_claims SELECT application, 'made up', prompt_version, "
 		  "label_source, "
 		  "scored_at, partition, record_offset, probability, correct FROM calibration_claims LIMIT 1",
-		  1 },
-		{ "TRUNCATE calibration_claims", 70 },
+		  1, 1, 0 },
+		{ "TRUNCATE calibration_claims", 70, 0, 70 },
 	};
 	(void)state;
 	count_records(70);
@@ -385,7 +386,9 @@ static void test_claims_that_were_changed(void **state)
 		int64_t found = differing_claims();
 		if (found != changes[i].claims)
 			fail_msg("%s: %lld claims", changes[i].sql, (long long)found);
-		rebuild(arena);
+		struct rebuild_claims_replaced done = rebuild(arena).claims;
+		assert_int_equal(done.removed, changes[i].removed);
+		assert_int_equal(done.added, changes[i].added);
 		assert_int_equal(claims("true"), 70);
 		expect_no_drift(70);
 	}
@@ -815,7 +818,8 @@ static void test_feedback_from_some_day_on(void **state)
 static void read_tables(char *text, size_t size)
 {
 	rig_query("SELECT md5(string_agg(line, ' ' ORDER BY line)) FROM (SELECT b::text AS line FROM "
-		  "calibration_sums b UNION ALL SELECT e::text FROM calibration_events e UNION ALL "
+		  "calibration_sums b UNION ALL SELECT c::text FROM calibration_claims c UNION ALL SELECT "
+		  "e::text FROM calibration_events e UNION ALL "
 		  "SELECT f::text FROM calibration_feedback f UNION ALL SELECT x::text FROM "
 		  "calibration_examples x "
 		  "UNION ALL SELECT p::text FROM calibration_positions p) AS lines",
@@ -1088,10 +1092,12 @@ static void expect_told(const struct rebuild_outcome *told)
 	expect_in(text, "\nremembered feedback messages: 0 removed, 10 added; 30 are there then\n");
 	expect_in(text, "\nexamples to learn from: 0 removed, %lld added; 60 are there then\n",
 		  (long long)told->examples.added);
+	expect_in(text, "\nprobabilities tested for drift: 0 removed, 0 added; 60 are there then\n");
 	expect_in(text, "\nnot changed: 0 models, 0 episodes of drift\nnothing is changed (--dry-run)\n");
 	expect_in(json, "\"feedback_added\":10");
 	expect_in(json, "\"events\":66");
 	expect_in(json, "\"examples_added\":%lld", (long long)told->examples.added);
+	expect_in(json, "\"claims\":60");
 	expect_in(json, "\"dry_run\":true");
 }
 
