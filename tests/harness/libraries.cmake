@@ -1,6 +1,7 @@
 # What several tests share, and programs that suites, benchmarks and the quickstart start as processes of their own.
 harness(cell_oracle SOURCES oracles/cell_oracle.c WITH assayd_compare PkgConfig::JANSSON m)
 harness(database_server SOURCES servers/database_server.c WITH assayd_database PkgConfig::CMOCKA)
+harness(counting SOURCES fixtures/counting.c WITH assayd_calibration PkgConfig::CMOCKA)
 harness(calibration_rig SOURCES fixtures/calibration_rig.c WITH assayd_calibration PkgConfig::CMOCKA)
 harness(labelled SOURCES fixtures/labelled.c WITH assayd_score assayd_sql PkgConfig::SQLITE PkgConfig::JANSSON m)
 harness(truths SOURCES fixtures/truths.c WITH assayd_common)

@@ -48,13 +48,13 @@ unit_test(calibration/count/store THREADS WAITS
 
 unit_test(calibration/drift/drift THREADS WAITS
   COVERS calibration/drift/* calibration/store/episodes
-  WITH harness_database_server)
+  WITH harness_counting harness_database_server)
 
-unit_test(calibration/feedback/feedback PLAIN WAITS COVERS calibration/feedback/feedback WITH harness_database_server)
+unit_test(calibration/feedback/feedback PLAIN WAITS COVERS calibration/feedback/feedback WITH harness_counting harness_database_server)
 
 unit_test(calibration/learn/learner THREADS WAITS
   COVERS calibration/learn/* calibration/store/examples calibration/store/retention
-  WITH harness_database_server)
+  WITH harness_counting harness_database_server)
 
 unit_test(calibration/model/judgement COVERS calibration/model/judgement)
 unit_test(calibration/model/looks COVERS calibration/model/looks)
@@ -87,7 +87,7 @@ unit_test(calibration/store/rollup PLAIN WAITS
   COVERS calibration/store/days calibration/store/rollup calibration/store/retention
   WITH harness_database_server)
 unit_test(calibration/store/claims THREADS WAITS COVERS calibration/store/claims WITH harness_database_server)
-unit_test(calibration/store/sequences THREADS WAITS COVERS calibration/store/sequences WITH harness_database_server)
+unit_test(calibration/store/sequences THREADS WAITS COVERS calibration/store/sequences WITH harness_counting harness_database_server)
 
 unit_test(compare/columns COVERS compare/columns compare/search)
 unit_test(compare/compare COVERS compare/compare compare/pairing)

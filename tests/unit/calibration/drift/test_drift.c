@@ -6,6 +6,7 @@
 #include "calibration/drift/update.h"
 #include "calibration/store/retention.h"
 #include "common/log.h"
+#include "tests/harness/fixtures/counting.h"
 #include "tests/harness/servers/database_server.h"
 
 #include <pthread.h>
@@ -192,21 +193,12 @@ static struct calibration_store *new_store(void)
 	return new_store_of(0);
 }
 
-static struct database *database_of(struct calibration_store *store)
-{
-	struct database *database = NULL;
-	struct err_detail detail = { "" };
-	if (calibration_store_database(store, &database, &detail) != ERR_OK)
-		fail_msg("%s", detail.message);
-	return database;
-}
-
 static int make_tables(void **state)
 {
 	claims_are_tested = false;
 	drop_tables(state);
 	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store();
-	database_of(store);
+	counting_database(store);
 	return 0;
 }
 
@@ -246,8 +238,8 @@ static struct drift_changes judge(struct calibration_store *store, const struct 
 	const struct drift_update_options options = { limits, 300, claims_are_tested, now_ms };
 	struct drift_changes outcome;
 	struct err_detail detail = { "" };
-	if (drift_update(database_of(store), &options, segments->items, segments->count, &outcome, &detail) !=
-	    ERR_OK)
+	if (drift_update(counting_database(store), &options, segments->items, segments->count, &outcome,
+			 &detail) != ERR_OK)
 		fail_msg("%s", detail.message);
 	return outcome;
 }
@@ -653,7 +645,7 @@ static void test_former_episodes(void **state)
 {
 	(void)state;
 	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store();
-	database_of(store);
+	counting_database(store);
 	run_sql("DROP INDEX calibration_drift_open; DELETE FROM calibration_migrations WHERE version >= 7; "
 		"DROP VIEW calibration_discrimination, calibration_coverage, calibration_probability, "
 		"calibration_model_history; "
@@ -675,7 +667,7 @@ static void test_former_episodes(void **state)
 		"CREATE UNIQUE INDEX calibration_drift_open ON calibration_drift_episodes (application, "
 		"model, prompt_version, label_source, window_s) WHERE closed_at IS NULL");
 	_cleanup_(calibration_store_cleanup) struct calibration_store *fresh = new_store();
-	database_of(fresh);
+	counting_database(fresh);
 	expect(EPISODES,
 	       "a 1 25 0.0000 open, a 24 25 0.0000 closed, a 168 25 0.0000 closed, b 24 25 0.0000 open");
 }
@@ -694,7 +686,7 @@ static void test_unpublished_until_marked(void **state)
 	count_cases(store, "b", 0, 30, 3, &touched);
 	count_cases(store, "c", 0, 30, 3, &touched);
 	judge(store, &touched, NOON_MS);
-	struct database *database = database_of(store);
+	struct database *database = counting_database(store);
 	char published[EPISODE_ID_SIZE], refused[EPISODE_ID_SIZE];
 	assert_int_equal(episodes_claim(database, 2, HOUR_MS, arena, &episodes, &count, NULL), ERR_OK);
 	assert_int_equal(count, 2);
@@ -799,7 +791,7 @@ static void test_what_is_old_is_deleted(void **state)
 	run_sql("UPDATE calibration_drift_episodes SET closed_at = opened_at WHERE window_s = 3600");
 	count_cases(store, "app", 10 * DAY_MS, 30, 3, &touched);
 	judge(store, &touched, NOON_MS - 10 * DAY_MS);
-	struct database *database = database_of(store);
+	struct database *database = counting_database(store);
 	expect("SELECT count(*) FROM calibration_drift_episodes", "2");
 	assert_int_equal(retention_apply(database, 90, NOON_MS, &more, NULL), ERR_OK);
 	assert_false(more);
@@ -817,7 +809,7 @@ static void test_much_is_deleted_in_pieces(void **state)
 	(void)state;
 	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store();
 	bool more;
-	struct database *database = database_of(store);
+	struct database *database = counting_database(store);
 	run_sql("INSERT INTO calibration_buckets SELECT 300, to_timestamp(1700000000 + 300 * n), 'a', 'm', "
 		"'p', "
 		"'RESULT', 'HIGH_CONFIDENCE', 9, 1, 1, 1, 1, 1, 0 FROM generate_series(1, 7000) AS n; "

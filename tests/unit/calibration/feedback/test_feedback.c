@@ -5,6 +5,7 @@
 #include "calibration/store/retention.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "tests/harness/fixtures/counting.h"
 #include "tests/harness/servers/database_server.h"
 
 #include <fcntl.h>
@@ -20,8 +21,6 @@
 #define HOUR_MS	   INT64_C(3600000)
 #define DAY_MS	   (24 * HOUR_MS)
 #define HORIZON_MS (7 * DAY_MS)
-#define SCORED	   "scored"
-#define FEEDBACK   "feedback"
 
 static int64_t today_ms; /* midnight, UTC */
 
@@ -55,36 +54,6 @@ static struct calibration_feedback new_feedback(const char *id, double age_days,
 					      .said_at_ms = today_ms - (int64_t)(age_days * (double)DAY_MS),
 					      .offset = offset,
 					      .correct = correct };
-}
-
-/* Applies them in one transaction, as the next records of their topics' first partitions. */
-static struct feedback_outcome apply(struct calibration_store *store, const struct calibration_case *events,
-				     size_t events_count, const struct calibration_feedback *feedback,
-				     size_t feedback_count)
-{
-	const char *const topics[] = { FEEDBACK, SCORED };
-	const size_t counts[] = { feedback_count, events_count };
-	const int32_t partition = 0;
-	struct calibration_step steps[2];
-	struct feedback_outcome outcome = { 0 };
-	struct err_detail detail = { "" };
-	size_t steps_count = 0;
-	for (int i = 0; i < 2; i++) {
-		int64_t position;
-		assert_int_equal(
-			calibration_store_positions(store, topics[i], &partition, 1, &position, NULL),
-			ERR_OK);
-		if (counts[i])
-			steps[steps_count++] = (struct calibration_step){
-				topics[i], i == 1, 0, position,
-				(position == CALIBRATION_POSITION_NONE ? 0 : position) + (int64_t)counts[i]
-			};
-	}
-	const struct calibration_work work = { events,	       events_count, feedback,
-					       feedback_count, steps,	     steps_count };
-	if (calibration_store_apply(store, &work, NULL, &outcome, &detail) != ERR_OK)
-		fail_msg("%s", detail.message);
-	return outcome;
 }
 
 /* Cases, weight of correct ones, confidence and squared error of all widths, which have to agree. */
@@ -133,14 +102,14 @@ static void test_feedback_after_its_event(void **state)
 	(void)state;
 	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store();
 	struct calibration_case event = new_event("e", 3.5, 0.9, 0);
-	struct feedback_outcome outcome = apply(store, &event, 1, NULL, 0);
+	struct feedback_outcome outcome = counting_apply(store, &event, 1, NULL, 0);
 	expect_outcome(&outcome, "0 0 0 0 0 0");
 	for (size_t i = 0; i < sizeof steps_after / sizeof *steps_after; i++) {
 		const struct step_case *item = &steps_after[i];
 		struct calibration_feedback feedback =
 			new_feedback("e", item->said_days, item->correct, (int64_t)i);
 		print_message("%s\n", item->name);
-		outcome = apply(store, NULL, 0, &feedback, 1);
+		outcome = counting_apply(store, NULL, 0, &feedback, 1);
 		expect_outcome(&outcome, item->outcome);
 		expect_sums(item->sums);
 	}
@@ -154,9 +123,9 @@ static void test_feedback_before_its_event(void **state)
 							 new_feedback("e", 3, true, 1),
 							 new_feedback("e", -5, false, 2) };
 	const struct calibration_case event = new_event("e", 3.5, 0.9, 0);
-	struct feedback_outcome outcome = apply(store, NULL, 0, feedback, 3);
+	struct feedback_outcome outcome = counting_apply(store, NULL, 0, feedback, 3);
 	expect_outcome(&outcome, "0 0 0 3 0 0");
-	outcome = apply(store, &event, 1, NULL, 0);
+	outcome = counting_apply(store, &event, 1, NULL, 0);
 	expect_outcome(&outcome, "1 0 0 0 0 0");
 	expect_sums("1 1 1 1 0.9 0.01");
 }
@@ -170,7 +139,7 @@ static void test_both_at_once(void **state)
 							 new_feedback("nobody", 1, true, 2) };
 	const struct calibration_case events[] = { new_event("e", 3.5, 0.9, 0), new_event("e", 3.25, 0.5, 1),
 						   new_event("f", 3.5, 0.9, 2) };
-	struct feedback_outcome outcome = apply(store, events, 3, feedback, 3);
+	struct feedback_outcome outcome = counting_apply(store, events, 3, feedback, 3);
 	expect_outcome(&outcome, "2 0 1 1 0 0");
 	expect_sums("2 2 2 2 1.4 0.26");
 }
@@ -182,13 +151,16 @@ static void test_redelivery_changes_nothing(void **state)
 	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store();
 	const struct calibration_feedback feedback = new_feedback("e", 1, true, 0);
 	const struct calibration_case event = new_event("e", 3.5, 0.9, 0);
-	const struct calibration_step steps[] = { { FEEDBACK, false, 0, CALIBRATION_POSITION_NONE, 1 },
-						  { SCORED, true, 0, CALIBRATION_POSITION_NONE, 1 } };
+	const struct calibration_step steps[] = {
+		{ COUNTING_FEEDBACK, false, 0, CALIBRATION_POSITION_NONE, 1 },
+		{ COUNTING_SCORED, true, 0, CALIBRATION_POSITION_NONE, 1 }
+	};
 	const struct calibration_work work = { &event, 1, &feedback, 1, steps, 2 };
 	assert_int_equal(calibration_store_apply(store, &work, NULL, NULL, NULL), ERR_OK);
 	assert_int_equal(calibration_store_apply(store, &work, NULL, NULL, NULL), ERR_CONFLICT);
-	const struct calibration_step behind[] = { { FEEDBACK, false, 0, 1, 2 },
-						   { SCORED, true, 0, CALIBRATION_POSITION_NONE, 1 } };
+	const struct calibration_step behind[] = { { COUNTING_FEEDBACK, false, 0, 1, 2 },
+						   { COUNTING_SCORED, true, 0, CALIBRATION_POSITION_NONE,
+						     1 } };
 	const struct calibration_work half = { &event, 1, &feedback, 1, behind, 2 };
 	assert_int_equal(calibration_store_apply(store, &half, NULL, NULL, NULL), ERR_CONFLICT);
 	expect_sums("1 1 1 1 0.9 0.01");
@@ -326,7 +298,7 @@ static void test_days_are_dropped(void **state)
 						   new_event("c", 8.5, 0.9, 2), new_event("d", 9.5, 0.9, 3) };
 	const struct calibration_feedback feedback[] = { new_feedback("d", 9.4, true, 0),
 							 new_feedback("a", -0.5, true, 1) };
-	apply(store, events, 4, feedback, 2);
+	counting_apply(store, events, 4, feedback, 2);
 	assert_int_equal(calibration_store_database(store, &database, NULL), ERR_OK);
 	int rounds = 0;
 	for (; more; rounds++)
@@ -339,7 +311,7 @@ static void test_days_are_dropped(void **state)
 	/* what was counted stays, and a day that is needed again is made again */
 	expect_sums("2 2 2 2 1.8 0.02");
 	const struct calibration_case again = new_event("e", 9.5, 0.9, 4);
-	apply(store, &again, 1, NULL, 0);
+	counting_apply(store, &again, 1, NULL, 0);
 }
 
 /* ---- bounds ---- */
@@ -366,7 +338,7 @@ static void expect_said(struct calibration_store *store, const char *id, bool co
 			const char *expected)
 {
 	const struct calibration_feedback feedback = new_feedback(id, 1, correct, offset);
-	const struct feedback_outcome outcome = apply(store, NULL, 0, &feedback, 1);
+	const struct feedback_outcome outcome = counting_apply(store, NULL, 0, &feedback, 1);
 	expect_outcome(&outcome, expected);
 }
 
@@ -378,7 +350,7 @@ static void test_what_waits_is_bounded(void **state)
 	const struct calibration_case event = new_event("e", 3.5, 0.9, 0);
 	struct database *database;
 	bool more;
-	apply(store, &event, 1, NULL, 0);
+	counting_apply(store, &event, 1, NULL, 0);
 	run_sql("CREATE TABLE calibration_feedback_20010101 PARTITION OF calibration_feedback "
 		"FOR VALUES FROM ('2001-01-01 00:00:00+00') TO ('2001-01-02 00:00:00+00')");
 	expect_said(store, "nobody", true, 0, "0 0 0 1 0 0");
@@ -410,19 +382,19 @@ static void test_unseen_segments_make_room(void **state)
 		events[i].application = str_from(names[i]);
 		events[i].label_source = LABEL_RESULT;
 	}
-	apply(store, events, 4, NULL, 0);
+	counting_apply(store, events, 4, NULL, 0);
 	run_sql("UPDATE calibration_segments SET last_seen = now() - interval '91 days'; "
 		"DELETE FROM calibration_buckets WHERE application = 'a'; "
 		"DELETE FROM calibration_rollups WHERE application = 'a'");
 	events[1].offset = 4;
-	apply(store, &events[1], 1, NULL, 0); /* b is seen again; of c there are buckets still */
+	counting_apply(store, &events[1], 1, NULL, 0); /* b is seen again; of c there are buckets still */
 	assert_int_equal(calibration_store_database(store, &database, NULL), ERR_OK);
 	assert_int_equal(retention_apply(database, 90, 0, &more, NULL), ERR_OK);
 	query("SELECT string_agg(application, ' ' ORDER BY application) FROM calibration_segments", text,
 	      sizeof text);
 	assert_string_equal(text, "b c");
 	events[3].offset = 5;
-	apply(store, &events[3], 1, NULL, 0);
+	counting_apply(store, &events[3], 1, NULL, 0);
 	query("SELECT string_agg(application, ' ' ORDER BY application) FROM calibration_segments", text,
 	      sizeof text);
 	assert_string_equal(text, "b c d");

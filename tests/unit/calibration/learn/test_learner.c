@@ -9,6 +9,7 @@
 #include "calibration/store/schema.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "tests/harness/fixtures/counting.h"
 #include "tests/harness/servers/database_server.h"
 
 #include <math.h>
@@ -22,8 +23,6 @@
 
 #define DAY_MS	   INT64_C(86400000)
 #define HORIZON_MS (7 * DAY_MS)
-#define SCORED	   "scored"
-#define FEEDBACK   "feedback"
 
 static int64_t today_ms; /* midnight, UTC */
 
@@ -36,42 +35,6 @@ static struct calibration_store *new_store(void)
 							   .retention_ms = 90 * DAY_MS,
 							   .learns = true };
 	return calibration_store_new(&options);
-}
-
-static struct database *database_of(struct calibration_store *store)
-{
-	struct database *database = NULL;
-	struct err_detail detail = { "" };
-	if (calibration_store_database(store, &database, &detail) != ERR_OK)
-		fail_msg("%s", detail.message);
-	return database;
-}
-
-/* Counts them in one transaction, as the next records of their topics. */
-static void count(struct calibration_store *store, const struct calibration_case *cases, size_t cases_count,
-		  const struct calibration_feedback *feedback, size_t feedback_count)
-{
-	const char *const topics[] = { FEEDBACK, SCORED };
-	const size_t counts[] = { feedback_count, cases_count };
-	const int32_t partition = 0;
-	struct calibration_step steps[2];
-	struct err_detail detail = { "" };
-	size_t steps_count = 0;
-	for (int i = 0; i < 2; i++) {
-		int64_t position;
-		assert_int_equal(
-			calibration_store_positions(store, topics[i], &partition, 1, &position, NULL),
-			ERR_OK);
-		if (counts[i])
-			steps[steps_count++] = (struct calibration_step){
-				topics[i], i == 1, 0, position,
-				(position == CALIBRATION_POSITION_NONE ? 0 : position) + (int64_t)counts[i]
-			};
-	}
-	const struct calibration_work work = { cases,	       cases_count, feedback,
-					       feedback_count, steps,	    steps_count };
-	if (calibration_store_apply(store, &work, NULL, NULL, &detail) != ERR_OK)
-		fail_msg("%s", detail.message);
 }
 
 /* An event that is right the more likely, the more anchors it has and the fewer errors. */
@@ -128,8 +91,8 @@ static void test_keeps_labels_of_results_alone(void **state)
 	struct model_example *examples;
 	for (int i = 0; i < 4; i++)
 		cases[i] = new_case(arena, i + 5, sources[i]);
-	count(store, cases, 4, NULL, 0);
-	assert_int_equal(read_examples(database_of(store), arena, &examples), 1);
+	counting_apply(store, cases, 4, NULL, 0);
+	assert_int_equal(read_examples(counting_database(store), arena, &examples), 1);
 	assert_true(str_is(examples[0].item.segment.application, "shop"));
 	assert_true(str_is(examples[0].item.segment.model, "m"));
 	assert_int_equal(examples[0].scored_at_ms, cases[0].scored_at_ms);
@@ -163,7 +126,7 @@ static void test_sample_does_not_depend_on_order(void **state)
 		cases[i].scored_at_ms = today_ms - DAY_MS + i;
 	struct calibration_store *store = new_store();
 	for (int i = 0; i < CASES; i += 1900)
-		count(store, cases + i, (size_t)(CASES - i < 1900 ? CASES - i : 1900), NULL, 0);
+		counting_apply(store, cases + i, (size_t)(CASES - i < 1900 ? CASES - i : 1900), NULL, 0);
 	query(DIGEST, first, sizeof first);
 	run_sql("TRUNCATE calibration_examples");
 	for (int i = 0; i < CASES / 2; i++) {
@@ -172,7 +135,7 @@ static void test_sample_does_not_depend_on_order(void **state)
 		cases[CASES - 1 - i] = item;
 	}
 	for (int i = 0; i < CASES; i += 2500)
-		count(store, cases + i, (size_t)(CASES - i < 2500 ? CASES - i : 2500), NULL, 0);
+		counting_apply(store, cases + i, (size_t)(CASES - i < 2500 ? CASES - i : 2500), NULL, 0);
 	query(DIGEST, second, sizeof second);
 	assert_string_equal(first, second);
 	assert_memory_equal(first, "5000 ", 5);
@@ -181,10 +144,10 @@ static void test_sample_does_not_depend_on_order(void **state)
 	int rounds = 0;
 	run_sql("CREATE TABLE lowest AS SELECT event_key FROM calibration_examples ORDER BY event_key LIMIT "
 		"500");
-	assert_int_equal(examples_thin(database_of(store), today_ms, &more, NULL), ERR_OK);
+	assert_int_equal(examples_thin(counting_database(store), today_ms, &more, NULL), ERR_OK);
 	assert_false(more);
 	for (more = true; more; rounds++)
-		assert_int_equal(examples_thin(database_of(store), today_ms + 2 * DAY_MS, &more, NULL),
+		assert_int_equal(examples_thin(counting_database(store), today_ms + 2 * DAY_MS, &more, NULL),
 				 ERR_OK);
 	assert_int_equal(rounds, 2);
 	expect("SELECT count(*) FROM calibration_examples JOIN lowest USING (event_key)", "500");
@@ -209,18 +172,18 @@ static void test_feedback_is_learnt_from(void **state)
 		feedback[i] = (struct calibration_feedback){
 			.event = cases[i].event, .said_at_ms = today_ms, .offset = i, .correct = false
 		};
-	count(store, cases, 2, NULL, 0);
-	assert_int_equal(read_examples(database_of(store), arena, &examples), 1);
-	count(store, NULL, 0, feedback, 2);
-	assert_int_equal(read_examples(database_of(store), arena, &examples), 2);
+	counting_apply(store, cases, 2, NULL, 0);
+	assert_int_equal(read_examples(counting_database(store), arena, &examples), 1);
+	counting_apply(store, NULL, 0, feedback, 2);
+	assert_int_equal(read_examples(counting_database(store), arena, &examples), 2);
 	size_t first = examples[0].item.features[FEATURE_ANCHORS] == 2 ? 0 : 1;
 	assert_true(examples[first].item.features[FEATURE_ANCHORS] == 2);
 	assert_false(examples[first].correct);
 	assert_true(examples[1 - first].correct);
 	feedback[0].said_at_ms += 1000;
 	feedback[0].correct = true;
-	count(store, NULL, 0, feedback, 1);
-	assert_int_equal(read_examples(database_of(store), arena, &examples), 2);
+	counting_apply(store, NULL, 0, feedback, 1);
+	assert_int_equal(read_examples(counting_database(store), arena, &examples), 2);
 	assert_true(examples[0].correct && examples[1].correct);
 	calibration_store_free(store);
 	arena_free(arena);
@@ -265,12 +228,12 @@ static void test_models_replace_each_other(void **state)
 	(void)state;
 	struct arena *arena = arena_new();
 	struct calibration_store *store = new_store();
-	struct database *database = database_of(store);
+	struct database *database = counting_database(store);
 	struct err_detail detail = { "" };
 	struct learner_outcome outcome;
 	const struct model_options features = { .kind = MODEL_FEATURES };
 	assert_int_equal(learner_fit(database, &features, &outcome, &detail), ERR_SAMPLES);
-	count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
+	counting_apply(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
 	assert_true(fit(database, MODEL_FEATURES));
 	struct model_found found = find_model(database, MODEL_FEATURES, 0);
 	assert_true(found.known.used == 1 && !found.same && !found.unreadable);
@@ -347,8 +310,8 @@ static void test_an_unreadable_model_is_passed_over(void **state)
 	(void)state;
 	struct arena *arena = arena_new();
 	struct calibration_store *store = new_store();
-	struct database *database = database_of(store);
-	count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
+	struct database *database = counting_database(store);
+	counting_apply(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
 	make_models(database, 1, 2);
 	run_sql("CREATE TABLE sound AS SELECT * FROM calibration_models");
 	for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
@@ -391,8 +354,8 @@ static void test_an_unreadable_model_is_replaced(void **state)
 	for (int readable = 0; readable < 2; readable++) {
 		struct arena *arena = arena_new();
 		struct calibration_store *store = new_store();
-		struct database *database = database_of(store);
-		count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
+		struct database *database = counting_database(store);
+		counting_apply(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
 		make_models(database, 1, 2);
 		run_sql(readable ? "UPDATE calibration_models SET document = '{}' WHERE version = 2"
 				 : "UPDATE calibration_models SET document = '{}'");
@@ -416,8 +379,8 @@ static void test_numbers_are_not_used_again(void **state)
 	(void)state;
 	struct arena *arena = arena_new();
 	struct calibration_store *store = new_store();
-	struct database *database = database_of(store);
-	count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
+	struct database *database = counting_database(store);
+	counting_apply(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
 	assert_true(fit(database, MODEL_FEATURES));
 	run_sql("DELETE FROM calibration_models");
 	make_models(database, 2, 3);
@@ -438,8 +401,8 @@ static void test_numbers_of_former_tables(void **state)
 	(void)state;
 	struct arena *arena = arena_new();
 	struct calibration_store *store = new_store();
-	count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
-	make_models(database_of(store), 1, 2);
+	counting_apply(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
+	make_models(counting_database(store), 1, 2);
 	calibration_store_free(store);
 	run_sql("DELETE FROM calibration_model_judgements; "
 		"ALTER TABLE calibration_models ALTER COLUMN version DROP IDENTITY; "
@@ -459,7 +422,7 @@ static void test_numbers_of_former_tables(void **state)
 		"ALTER TABLE calibration_models DROP COLUMN unreadable; "
 		"DELETE FROM calibration_migrations WHERE version >= 11");
 	store = new_store();
-	assert_true(fit_opposite(database_of(store)));
+	assert_true(fit_opposite(counting_database(store)));
 	expect("SELECT string_agg(version::text, ',' ORDER BY version) FROM calibration_models", "1,17,18");
 	calibration_store_free(store);
 	arena_free(arena);
@@ -473,7 +436,7 @@ static void test_rights_on_tables_suffice(void **state)
 	struct arena *arena = arena_new();
 	struct calibration_store *store = new_store();
 	struct err_detail detail = { "" };
-	count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
+	counting_apply(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
 	run_sql("DROP ROLE IF EXISTS poor; CREATE ROLE poor LOGIN; GRANT USAGE ON SCHEMA public TO poor; "
 		"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO poor");
 	snprintf(dsn, sizeof dsn, "%s user=poor", server.socket_dsn);
@@ -495,23 +458,23 @@ static void test_looks_are_noted(void **state)
 	(void)state;
 	struct arena *arena = arena_new();
 	struct calibration_store *store = new_store();
-	struct database *database = database_of(store);
+	struct database *database = counting_database(store);
 	struct err_detail detail = { "" };
 	const struct model_options options = { .kind = MODEL_FEATURES };
 	struct learner_outcome outcome;
-	count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
+	counting_apply(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
 	assert_int_equal(learner_fit(database, &options, &outcome, &detail), ERR_OK);
 	assert_true(outcome.replaced);
 	expect("SELECT kind || ' ' || version || ' ' || looks || ' ' || labels FROM calibration_model_looks",
 	       "features 0 1 200");
-	count(store, new_cases(arena, 1000, 100, LABEL_RESULT), 100, NULL, 0);
+	counting_apply(store, new_cases(arena, 1000, 100, LABEL_RESULT), 100, NULL, 0);
 	assert_int_equal(learner_fit(database, &options, &outcome, &detail), ERR_SAMPLES);
-	count(store, new_cases(arena, 1100, 200, LABEL_RESULT), 200, NULL, 0);
+	counting_apply(store, new_cases(arena, 1100, 200, LABEL_RESULT), 200, NULL, 0);
 	assert_int_equal(learner_fit(database, &options, &outcome, &detail), ERR_OK);
 	assert_false(outcome.replaced);
 	expect("SELECT kind || ' ' || version || ' ' || looks || ' ' || labels FROM calibration_model_looks",
 	       "features 1 1 260");
-	count(store, new_cases(arena, 1300, 400, LABEL_RESULT), 400, NULL, 0);
+	counting_apply(store, new_cases(arena, 1300, 400, LABEL_RESULT), 400, NULL, 0);
 	assert_int_equal(learner_fit(database, &options, &outcome, &detail), ERR_OK);
 	assert_false(outcome.replaced);
 	expect("SELECT kind || ' ' || version || ' ' || looks || ' ' || labels FROM calibration_model_looks",
@@ -530,11 +493,11 @@ static void test_models_are_judged_again(void **state)
 	(void)state;
 	struct arena *arena = arena_new();
 	struct calibration_store *store = new_store();
-	struct database *database = database_of(store);
+	struct database *database = counting_database(store);
 	struct err_detail detail = { "" };
 	const struct model_options options = { .kind = MODEL_FEATURES };
 	struct learner_outcome outcome;
-	count(store, new_cases(arena, 0, 500, LABEL_RESULT), 500, NULL, 0);
+	counting_apply(store, new_cases(arena, 0, 500, LABEL_RESULT), 500, NULL, 0);
 	assert_int_equal(learner_fit(database, &options, &outcome, &detail), ERR_OK);
 	assert_true(outcome.replaced && !outcome.judged);
 	expect(JUDGEMENTS, "1 0 100 false");
@@ -543,11 +506,11 @@ static void test_models_are_judged_again(void **state)
 	assert_int_equal(model_info(found.model)->judgement, 1);
 	model_unref(found.model);
 	/* too few are new */
-	count(store, new_cases(arena, 500, 50, LABEL_RESULT), 50, NULL, 0);
+	counting_apply(store, new_cases(arena, 500, 50, LABEL_RESULT), 50, NULL, 0);
 	assert_int_equal(learner_fit(database, &options, &outcome, &detail), ERR_SAMPLES);
 	assert_false(outcome.judged);
 	/* enough for one judgement, which instances find though the model is the same */
-	count(store, new_cases(arena, 550, 1450, LABEL_RESULT), 1450, NULL, 0);
+	counting_apply(store, new_cases(arena, 550, 1450, LABEL_RESULT), 1450, NULL, 0);
 	const struct model_known known = { 1, 1 };
 	learner_fit(database, &options, &outcome, &detail);
 	assert_true(outcome.judged);
@@ -568,7 +531,7 @@ static void test_models_are_judged_again(void **state)
 	/* what was right is wrong: it is refuted, whether or not another one is better */
 	run_sql("UPDATE calibration_examples SET correct = NOT correct");
 	run_sql("UPDATE calibration_model_looks SET labels = 1000000, until = now()");
-	count(store, new_cases(arena, 2000, 1000, LABEL_RESULT), 1000, NULL, 0);
+	counting_apply(store, new_cases(arena, 2000, 1000, LABEL_RESULT), 1000, NULL, 0);
 	learner_fit(database, &options, &outcome, &detail);
 	assert_true(outcome.judged && !outcome.replaced);
 	expect(JUDGEMENTS, "1 0 100 false,1 1 1600 true,1 2 2600 false");
@@ -604,7 +567,7 @@ static void test_old_models_are_deleted(void **state)
 {
 	(void)state;
 	struct calibration_store *store = new_store();
-	struct database *database = database_of(store);
+	struct database *database = counting_database(store);
 	run_sql(OLD_MODELS);
 	apply_retention(database, 40);
 	expect(MODELS_LEFT, "1 41");
@@ -628,7 +591,7 @@ static void test_no_model_comes_back_into_use(void **state)
 {
 	(void)state;
 	struct calibration_store *store = new_store();
-	struct database *database = database_of(store);
+	struct database *database = counting_database(store);
 	run_sql(OLD_MODELS);
 	run_sql("UPDATE calibration_models SET used_from = now() WHERE version = 6");
 	apply_retention(database, 30);
@@ -648,10 +611,10 @@ static void test_old_examples_are_deleted(void **state)
 		cases[i] = new_case(arena, i, LABEL_RESULT);
 		cases[i].scored_at_ms = today_ms - days[i] * DAY_MS;
 	}
-	count(store, cases, 4, NULL, 0);
-	apply_retention(database_of(store), 90);
+	counting_apply(store, cases, 4, NULL, 0);
+	apply_retention(counting_database(store), 90);
 	expect("SELECT count(*) FROM calibration_examples", "4");
-	apply_retention(database_of(store), 10);
+	apply_retention(counting_database(store), 10);
 	expect("SELECT string_agg(record_offset::text, ',' ORDER BY record_offset) FROM calibration_examples",
 	       "0,1");
 	calibration_store_free(store);
@@ -670,8 +633,8 @@ static void test_a_large_document_is_not_fetched(void **state)
 	(void)state;
 	struct arena *arena = arena_new();
 	struct calibration_store *store = new_store();
-	struct database *database = database_of(store);
-	count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
+	struct database *database = counting_database(store);
+	counting_apply(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
 	assert_true(fit(database, MODEL_FEATURES));
 	run_sql("UPDATE calibration_models SET document = repeat('x', 128 << 20)");
 	int64_t before = peak_bytes();
@@ -707,7 +670,7 @@ static void test_thread_fits_and_reads(void **state)
 	struct calibration_store *store = new_store();
 	struct learner_statistics statistics;
 	struct model_current *current = model_current_new(), *others = model_current_new();
-	count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
+	counting_apply(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
 	const struct learner_options options = {
 		.dsn = server.socket_dsn, .kind = MODEL_FEATURES, .current = current, .interval_ms = 3600000
 	};
@@ -752,8 +715,8 @@ static void test_thread_survives_an_unreadable_model(void **state)
 	struct calibration_store *store = new_store();
 	struct learner_statistics statistics = { 0 };
 	struct model_current *current = model_current_new();
-	count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
-	make_models(database_of(store), 1, 2);
+	counting_apply(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
+	make_models(counting_database(store), 1, 2);
 	run_sql("UPDATE calibration_models SET document = '{}' WHERE version = 2; "
 		"UPDATE calibration_examples SET correct = NOT correct");
 	const struct learner_options options = {

@@ -4,6 +4,7 @@
 #include "calibration/count/store.h"
 #include "calibration/store/retention.h"
 #include "common/log.h"
+#include "tests/harness/fixtures/counting.h"
 #include "tests/harness/fixtures/streams.h"
 #include "tests/harness/servers/database_server.h"
 
@@ -28,13 +29,6 @@ static struct calibration_store *new_store(void)
 							   .feedback_horizon_ms = DAY_MS,
 							   .false_alarms_per_10k = 1 };
 	return calibration_store_new(&options);
-}
-
-static struct database *database_of(struct calibration_store *store)
-{
-	struct database *database = NULL;
-	assert_int_equal(calibration_store_database(store, &database, NULL), ERR_OK);
-	return database;
 }
 
 /* A case of a record at the offset, one a second; right as often as `accuracy` says. */
@@ -129,7 +123,7 @@ static void test_as_the_formula_says(void **state)
 	assert_false(same.drift.open);
 	expect_state(&same, 1800);
 	int64_t differing = -1;
-	assert_int_equal(sequences_compare(database_of(store), 0, &differing, NULL), ERR_OK);
+	assert_int_equal(sequences_compare(counting_database(store), 0, &differing, NULL), ERR_OK);
 	assert_int_equal(differing, 0);
 }
 
@@ -219,7 +213,7 @@ static void test_verdicts(void **state)
 	       "calibration_sequences",
 	       "FEEDBACK 3 3 2");
 	int64_t differing = -1;
-	assert_int_equal(sequences_compare(database_of(store), 0, &differing, NULL), ERR_OK);
+	assert_int_equal(sequences_compare(counting_database(store), 0, &differing, NULL), ERR_OK);
 	assert_int_equal(differing, 0);
 }
 
@@ -269,7 +263,7 @@ static void test_writers_side_by_side(void **state)
 static int64_t differing(struct calibration_store *store, int64_t kept_since_ms)
 {
 	int64_t count = -1;
-	assert_int_equal(sequences_compare(database_of(store), kept_since_ms, &count, NULL), ERR_OK);
+	assert_int_equal(sequences_compare(counting_database(store), kept_since_ms, &count, NULL), ERR_OK);
 	return count;
 }
 
@@ -294,7 +288,7 @@ static void test_what_is_compared(void **state)
 	assert_int_equal(differing(store, 0), 0);
 	run_sql("UPDATE calibration_sequences SET cases = 7 WHERE application = 'other'");
 	assert_int_equal(differing(store, 0), 1);
-	assert_int_equal(sequences_doubt(database_of(store), NULL), ERR_OK);
+	assert_int_equal(sequences_doubt(counting_database(store), NULL), ERR_OK);
 	assert_int_equal(differing(store, 0), 0);
 	expect("SELECT string_agg(concat_ws(' ', application, whole), ', ' ORDER BY application) FROM "
 	       "calibration_sequences",
@@ -336,7 +330,7 @@ static void test_news(void **state)
 	uint64_t seed = 7;
 	(void)state;
 	feed(store, "app", 0, 10, 0.85, &seed, &same);
-	struct database *database = database_of(store);
+	struct database *database = counting_database(store);
 	assert_int_equal(sequences_read(database, segments, 2, 0, arena, &news, &count, NULL), ERR_OK);
 	assert_int_equal(count, 0);
 	feed(store, "app", 1000, 2, 0.45, &seed, &same);
@@ -379,7 +373,7 @@ static void test_what_is_not_fed_any_more_goes(void **state)
 	feed(store, "old", 0, 1, 0.8, &seed, &same);
 	feed(store, "new", 100, 1, 0.8, &seed, &same);
 	run_sql("UPDATE calibration_sequences SET fed_at = '2025-01-01Z' WHERE application = 'old'");
-	assert_int_equal(retention_apply(database_of(store), 90, NOON_MS, &more, NULL), ERR_OK);
+	assert_int_equal(retention_apply(counting_database(store), 90, NOON_MS, &more, NULL), ERR_OK);
 	expect("SELECT string_agg(application, ' ') FROM calibration_sequences", "new");
 }
 
