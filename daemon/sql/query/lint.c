@@ -23,10 +23,10 @@ static bool has_digit(str_t text)
 	return false;
 }
 
-/* What it says; a tree that does not keep where a node ends names its place. */
+/* What it says; SQLite's tree does not keep where a node ends, and names its place. */
 static str_t object_of(const struct lint *lint, const struct query_node *node)
 {
-	if (node->end > node->offset)
+	if (lint->dialect == SQL_MYSQL && node->end > node->offset)
 		return (str_t){ lint->text.ptr + node->offset, node->end - node->offset };
 	return arena_printf(lint->diagnostics->arena, "@%zu", node->offset);
 }

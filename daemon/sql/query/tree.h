@@ -29,7 +29,7 @@ struct query_node {
 	unsigned depth;	 /* of the tree below, leaves have 1 */
 	unsigned number; /* in order of their making, from 0 */
 	size_t offset;	 /* into the text */
-	size_t end;	 /* behind its last token */
+	size_t end;	 /* MySQL: behind its last token */
 	const char *op;	 /* static */
 	str_t schema;
 	str_t qualifier;
