@@ -3,14 +3,16 @@
  * sub_codes.def. The list and its texts live in its arena. Pure; a list belongs to one thread.
  *
  * There is one diagnostic per (code, sub code, object), and each of them has its price (score/technical.h: 20
- * points for an error, 5 for a warning). So the object decides three things, and is chosen for them:
+ * points for an error, 5 for a warning). So the object decides three things, and is chosen for them.
  *
- *   what counts once    `*` for select_star: ten stars of a statement are one habit and cost 5. A place
- * ("@41", or the text that stands there) for what is wrong each time it is written. what it costs       two
- * comparisons with NULL that are written alike are one object in MySQL and SQLite, whose trees know their
- * text, and two in PostgreSQL, which knows their places alone. what is refused     a type_mismatch of
- * PostgreSQL whose object an error names already is left out (is_refused in postgresql/diagnose): one fault
- * is counted once.
+ * What counts once: `*` for select_star, since ten stars of a statement are one habit and cost 5; a place
+ * ("@41") or the text that stands there for what is wrong each time it is written.
+ *
+ * What it costs: two comparisons with NULL that are written alike are one object in MySQL, whose tree knows
+ * their text, and two in PostgreSQL and SQLite, where a place is known alone.
+ *
+ * What is left out: a type_mismatch of PostgreSQL whose object an error names already (is_refused in
+ * postgresql/diagnose).
  *
  * One fault is counted once, whoever reports it: a rule that warns of a construct leaves alone what an error
  * is reported for, such as a position that is not in the select list. Neither does the list know that two

@@ -3,10 +3,11 @@
  * dialect, as its servers decide. PostgreSQL's is `node_integer` of postgresql/parse: an integer of 32 bits,
  * by its tree.
  *
- *   MySQL    digits alone, in brackets or behind `+`. 2.5, 2e0, 0x2 and '2' are constants. MariaDB takes a
- * `-` for a part of the position and TRUE for 1, where MySQL sorts by a constant: nobody can tell. SQLite
- * digits or 0x… of 31 bits, in brackets and behind signs; a COLLATE around it changes how the output is
- * compared.
+ * MySQL: digits alone, in brackets or behind `+`; 2.5, 2e0, 0x2 and '2' are constants. MariaDB takes a `-`
+ * for a part of the position and TRUE for 1, where MySQL sorts by a constant: nobody can tell.
+ *
+ * SQLite: digits or 0x… of 31 bits, in brackets and behind signs. A COLLATE around it changes how the output
+ * is compared.
  *
  * The keys of a window's ORDER BY are never positions; those of an aggregate's are, of its arguments (MySQL).
  * Pure; any thread.
