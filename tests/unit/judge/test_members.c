@@ -324,6 +324,36 @@ static void many_ask_at_once(void **state)
 		judge_batch_free(&batches[i]);
 }
 
+static void answer_crowds(unsigned of_the_last)
+{
+	enum { CROWD = 400, CALLS = CROWD * MEMBERS };
+	struct judge_settings settings[MEMBERS];
+	struct judge_batch batch;
+	fill_settings(settings);
+	for (size_t i = 0; i < MEMBERS; i++) {
+		settings[i].max_in_flight = i == MEMBERS - 1 ? of_the_last : CROWD;
+		judge_server_script(&servers[i], "");
+	}
+	struct judge *judge = start(settings);
+	batch_for_all(&batch, judge, CALLS);
+	judge_batch_submit(&batch);
+	judge_batch_wait(&batch);
+	for (size_t i = 0; i < CALLS; i++)
+		assert_error(&batch, i, ERR_OK);
+	for (size_t i = 0; i < MEMBERS; i++)
+		assert_int_equal(judge_server_count(&servers[i], "requests"), CROWD);
+	judge_stop(judge);
+	judge_batch_free(&batch);
+}
+
+/* So many requests that answers gather, and beside a member that has few, where they do not. */
+static void crowds_are_answered(void **state)
+{
+	(void)state;
+	answer_crowds(400);
+	answer_crowds(2);
+}
+
 /* What is spent of a day's tokens is kept for each. */
 static void budgets_are_kept_apart(void **state)
 {
@@ -391,6 +421,7 @@ int main(void)
 		cmocka_unit_test_setup(a_wrong_reload_changes_nobody, forget_steps),
 		cmocka_unit_test_setup(closing_answers_everybody, forget_steps),
 		cmocka_unit_test_setup(many_ask_at_once, forget_steps),
+		cmocka_unit_test_setup(crowds_are_answered, forget_steps),
 		cmocka_unit_test_setup(budgets_are_kept_apart, forget_steps),
 		cmocka_unit_test(a_wrong_member_is_named),
 	};
