@@ -38,6 +38,7 @@ struct advisory {
 	str_t remedy;	/* what to do about the cause; or absent */
 	str_t question; /* an excerpt; or absent, likewise below */
 	str_t sql;
+	str_t truth_sql;
 	str_t event_id; /* or absent (drift), likewise below */
 	opt_int64_t occurred_at;
 	str_t application;

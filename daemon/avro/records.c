@@ -568,6 +568,7 @@ static const struct field ADVISORY_FIELDS[] = {
 	NULLABLE(remedy, FIELD_TEXT),
 	NULLABLE(question, FIELD_TEXT),
 	NULLABLE(sql, FIELD_TEXT),
+	NULLABLE(truth_sql, FIELD_TEXT),
 	NULLABLE(event_id, FIELD_TEXT),
 	NULLABLE(occurred_at, FIELD_TIME),
 	NULLABLE(application, FIELD_TEXT),

@@ -151,6 +151,18 @@ static str_t excerpt(struct event *event, str_t text)
 	return arena_printf(event->arena, "%.*s…", (int)utf8_valid_prefix(text.ptr, EXCERPT_BYTES), text.ptr);
 }
 
+/* The truth that the record is about, as far as it repeats it. */
+static str_t truth_of(const struct scored_query *scored)
+{
+	const struct ground_truth *truth = scored->input->ground_truth;
+	int64_t index = scored->result_validation ? scored->result_validation->truth_index : 0;
+	if (!truth)
+		return STR_NONE;
+	if (index > 0 && (size_t)index <= truth->alternatives_count)
+		return truth->alternatives[index - 1];
+	return truth->sql;
+}
+
 static void set_kinds(const struct raised *raised, struct advisory *advisory)
 {
 	advisory->kinds = ARENA_ARRAY(raised->event->arena, str_t, KINDS);
@@ -200,8 +212,11 @@ static void set_reasons(const struct raised *raised, struct advisory *advisory)
 		return;
 	advisory->reasons[advisory->reasons_count++] = (struct record_recommendation){
 		STR("performance_regression"),
-		arena_printf(arena, "the query took %.0f ms, its ground truth %.0f ms",
-			     validation->generated.time_ms, validation->truth.time_ms),
+		arena_printf(arena,
+			     "the query took %.0f ms, more than %g times its ground truth's %.1f ms; its "
+			     "result %s",
+			     validation->generated.time_ms, raised->event->config->result.performance_factor,
+			     validation->truth.time_ms, validation->score >= 1 ? "is the same" : "differs"),
 	};
 }
 
@@ -255,11 +270,23 @@ static str_t summary_of(const struct raised *raised, const struct advisory *advi
 }
 
 /* Of the decisive finding; what lacks confidence for want of its target takes the target. */
-static str_t remedy_of(const struct event *event)
+static str_t remedy_of(const struct event *event, enum advisory_kind kind)
 {
 	enum disposition_finding decisive = event->facts.disposition.findings[0];
+	if (kind == ADVISORY_PERFORMANCE_REGRESSION)
+		return STR(
+			"Compare sql with truth_sql: the application's owner prefers the cheaper form in the "
+			"prompt's examples, or the database's owner adds what its plan lacks.");
+	if (kind == ADVISORY_OWN_FALSE_NEGATIVE)
+		return STR("If the query is harmless, the owner of the ground truth corrects should_pass; if "
+			   "it is "
+			   "not, report it with its event_id to whoever maintains assayd, as a gap in its "
+			   "safety "
+			   "check.");
 	if (decisive == FINDING_CONFIDENCE_NONE && is_found(event, FINDING_TARGET_UNAVAILABLE))
 		decisive = FINDING_TARGET_UNAVAILABLE;
+	if (decisive == FINDING_CONFIDENCE_NONE && is_found(event, FINDING_TARGET_UNKNOWN))
+		decisive = FINDING_TARGET_UNKNOWN;
 	return str_from(disposition_finding_remedy(decisive));
 }
 
@@ -277,7 +304,7 @@ static struct advisory *compose(const struct raised *raised, enum advisory_kind 
 		.raised_at = scored->scored_at,
 		.level = scored->confidence.level,
 		.limiting_factor = scored->confidence.limiting_factor,
-		.remedy = remedy_of(event),
+		.remedy = remedy_of(event, kind),
 		.event_id = query->event_id,
 		.occurred_at = { true, query->occurred_at },
 		.application = query->application,
@@ -295,6 +322,7 @@ static struct advisory *compose(const struct raised *raised, enum advisory_kind 
 	if (scored->input) {
 		advisory->question = excerpt(event, scored->input->question);
 		advisory->sql = excerpt(event, scored->input->sql);
+		advisory->truth_sql = excerpt(event, truth_of(scored));
 	}
 	set_kinds(raised, advisory);
 	set_value(raised, kind, advisory);

@@ -103,16 +103,6 @@ static enum sql_dialect engine_dialect(enum target_engine engine)
 	return SQL_POSTGRESQL;
 }
 
-static const char *dialect_name(enum sql_dialect dialect)
-{
-	static const char *const names[] = { [SQL_POSTGRESQL] = "PostgreSQL",
-					     [SQL_SQLITE] = "SQLite",
-					     [SQL_MYSQL] = "MySQL",
-					     [SQL_MONGODB] = "MongoDB",
-					     [SQL_UNKNOWN_DIALECT] = "an unknown dialect" };
-	return names[dialect];
-}
-
 /* What no front end reads is not taken for something else: nothing is claimed about it. */
 static bool dialect_is_analysed(struct record_facts *facts)
 {
@@ -161,7 +151,7 @@ static void choose_target(struct record_facts *facts, const struct event_context
 		err_fail(&detail, ERR_DIALECT_MISMATCH,
 			 "the event says %s, its target \"%s\" speaks %s; "
 			 "leave dialect out, or name the target that the SQL is meant for",
-			 dialect_name(analysis->dialect), target->name, dialect_name(dialect));
+			 record_dialect_name(analysis->dialect), target->name, record_dialect_name(dialect));
 		record_add_error(facts, "target", ERR_DIALECT_MISMATCH, detail.message);
 		return;
 	}
@@ -406,7 +396,7 @@ static void prepare_call(struct record_facts *facts, size_t member, enum judge_q
 		.sql = analysis->sql.text,
 		.truth_sql = analysis->truth_queries_count ? analysis->truth_texts[0] : STR_NONE,
 		.schema = schema,
-		.dialect = dialect_name(analysis->dialect),
+		.dialect = record_dialect_name(analysis->dialect),
 	};
 }
 

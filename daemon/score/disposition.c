@@ -62,6 +62,7 @@ static void find_in_sql(const struct disposition_input *input, bool found[FINDIN
 	found[FINDING_SAFETY_UNKNOWN] = input->safety == DISPOSITION_UNKNOWN;
 	found[FINDING_INVALID] = !input->valid;
 	found[FINDING_UNKNOWN_TABLE] = input->valid && input->unknown_table;
+	found[FINDING_SQL_REFUSED] = input->valid && input->sql_refused;
 	found[FINDING_SQL_ERROR] = input->valid && input->sql_errors;
 	found[FINDING_REJECTION_EXPECTED] = input->rejection_expected;
 }
@@ -76,7 +77,10 @@ static void find_in_result(const struct disposition_input *input, bool found[FIN
 	found[FINDING_RESULT_PARTLY_RIGHT] = compared && !wrong && input->result_score < 1;
 	found[FINDING_RESULT_INCONCLUSIVE] = input->result == RESULT_INCONCLUSIVE;
 	found[FINDING_GROUND_TRUTH_FAILED] = input->result == RESULT_TRUTH_FAILED;
-	found[FINDING_TARGET_UNAVAILABLE] = input->result == RESULT_UNAVAILABLE || input->target_missing;
+	found[FINDING_EXECUTION_TIMED_OUT] = input->result == RESULT_TIMED_OUT;
+	found[FINDING_TARGET_UNKNOWN] = input->target_missing && input->target_unknown;
+	found[FINDING_TARGET_UNAVAILABLE] = (input->result == RESULT_UNAVAILABLE || input->target_missing) &&
+					    !found[FINDING_TARGET_UNKNOWN];
 }
 
 static void find_in_verdicts(const struct disposition_input *input, bool found[FINDING_COUNT_])

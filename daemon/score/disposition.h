@@ -8,7 +8,7 @@
  *   known to be wrong WITHHOLD: unsafe, expected to be rejected, no statement, failed to execute, a result
  *     below 0.5 against a truth that is no doubtful match, relevance below 30, or, where no result says
  *     otherwise, a correctness below 0.5
- *   a relation that does not exist WITHHOLD
+ *   a relation that does not exist, and other errors for which a database refuses the query: WITHHOLD
  *   doubts VERIFY: unknown safety, a truth or target that was asked for and did not answer, a result that
  *     proves nothing or is partly right, a relevance below 50, a correctness below 1, errors in the SQL, weak
  *     retrieval, an evaluation that did not pass
@@ -56,6 +56,7 @@ enum disposition_result {
 	RESULT_COMPARED,
 	RESULT_INCONCLUSIVE, /* compared, but its score proves nothing */
 	RESULT_EXECUTION_FAILED,
+	RESULT_TIMED_OUT,
 	RESULT_TRUTH_FAILED,
 	RESULT_UNAVAILABLE,
 };
@@ -70,10 +71,12 @@ struct disposition_input {
 	enum disposition_safety safety;
 	bool valid;	    /* exactly one statement of its dialect; true where that cannot be told */
 	bool unknown_table; /* a relation that does not exist */
-	bool sql_errors;    /* other diagnostics that are errors */
+	bool sql_refused;   /* other errors for which a database refuses it */
+	bool sql_errors;    /* those for which it does not */
 	/* correctness */
 	bool rejection_expected; /* the truth says that it must not pass */
 	bool target_missing;	 /* one is named and nothing is known of it */
+	bool target_unknown;	 /* likewise, since none of that name is configured */
 	enum disposition_result result;
 	double result_score;	    /* 0..1, of RESULT_COMPARED */
 	bool truth_doubtful;	    /* a match of level LOW */

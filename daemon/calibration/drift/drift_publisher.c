@@ -190,6 +190,13 @@ struct advisory drift_publisher_advisory(const struct drift_episode *episode, st
 		.threshold = opened_by_score(episode) ? opt_double(episode->threshold) : none,
 		.value = opened_by_score(episode) ? opt_double(episode->opening_score) : none,
 		.summary = summarise(episode, arena),
+		.remedy = STR("assayd calibration with this application, model and prompt version shows "
+			      "where confidence "
+			      "and outcomes part. Release no answers of it on their confidence alone until "
+			      "the episode "
+			      "is closed; the application's owner looks for what has changed since (prompt, "
+			      "model, data) "
+			      "and returns to it, or raises the thresholds."),
 		.application = episode->segment.application,
 		.model = unless_empty(episode->segment.model),
 		.prompt_version = unless_empty(episode->segment.prompt_version),

@@ -9,9 +9,26 @@
 /* Bytes of one reason. */
 #define MAX_REASON_BYTES 512
 
-static bool is_unknown_table(const struct sql_diagnostic *diagnostic)
+/* Errors that a reason names. */
+#define ERRORS_NAMED 3
+
+/* Whether it is an error of that finding. A fence is unwrapped, so the query behind it would run. */
+static bool is_of(const struct sql_diagnostic *diagnostic, enum disposition_finding finding)
 {
-	return strcmp(diagnostic->code, "unknown_table") == 0;
+	bool table = strcmp(diagnostic->code, "unknown_table") == 0;
+	bool refused = diagnostic->sqlstate && strcmp(diagnostic->code, "markdown_fence") != 0;
+	if (diagnostic->severity != SQL_ERROR)
+		return false;
+	switch (finding) {
+	case FINDING_UNKNOWN_TABLE:
+		return table;
+	case FINDING_SQL_REFUSED:
+		return refused && !table;
+	case FINDING_SQL_ERROR:
+		return !refused;
+	default:
+		return true;
+	}
 }
 
 static enum disposition_result result_of(const struct record_result_validation *validation)
@@ -19,7 +36,7 @@ static enum disposition_result result_of(const struct record_result_validation *
 	static const enum disposition_result results[VALIDATION_STATUS_COUNT_] = {
 		[VALIDATION_COMPARED] = RESULT_COMPARED,
 		[VALIDATION_EXECUTION_FAILED] = RESULT_EXECUTION_FAILED,
-		[VALIDATION_TIMEOUT] = RESULT_EXECUTION_FAILED,
+		[VALIDATION_TIMEOUT] = RESULT_TIMED_OUT,
 		[VALIDATION_GROUND_TRUTH_FAILED] = RESULT_TRUTH_FAILED,
 		[VALIDATION_UNAVAILABLE] = RESULT_UNAVAILABLE,
 	};
@@ -48,6 +65,7 @@ static void input_of(const struct record_builder *builder, struct disposition_in
 		.valid = analysis->sql.valid || analysis->dialect >= SQL_MONGODB,
 		.rejection_expected = truth && truth->should_pass.set && !truth->should_pass.value,
 		.target_missing = str_present(facts->query->target) && !analysis->catalog,
+		.target_unknown = str_present(facts->query->target) && !analysis->target,
 		.result = result_of(scored->result_validation),
 		.truth_doubtful = builder->match.level == SCORE_LOW,
 		.relevance = builder->relevance,
@@ -60,9 +78,9 @@ static void input_of(const struct record_builder *builder, struct disposition_in
 		ret_input->result_score = scored->result_validation->score;
 	for (size_t i = 0; i < analysis->sql.diagnostics_count; i++) {
 		const struct sql_diagnostic *diagnostic = &analysis->sql.diagnostics[i];
-		bool error = diagnostic->severity == SQL_ERROR;
-		ret_input->unknown_table |= error && is_unknown_table(diagnostic);
-		ret_input->sql_errors |= error && !is_unknown_table(diagnostic);
+		ret_input->unknown_table |= is_of(diagnostic, FINDING_UNKNOWN_TABLE);
+		ret_input->sql_refused |= is_of(diagnostic, FINDING_SQL_REFUSED);
+		ret_input->sql_errors |= is_of(diagnostic, FINDING_SQL_ERROR);
 	}
 }
 
@@ -92,36 +110,60 @@ static str_t cut(const struct record_builder *builder, str_t text)
 	return arena_printf(arena, "%.*s…", (int)utf8_valid_prefix(text.ptr, MAX_REASON_BYTES), text.ptr);
 }
 
-/* What errors in the SQL say; the first and how many more there are. */
-static str_t errors_of_sql(const struct record_builder *builder, bool tables)
+/* What the errors of a finding say: the first ones, and how many more there are. */
+static str_t errors_of_sql(const struct record_builder *builder, enum disposition_finding finding)
 {
 	const struct sql_analysis *sql = &builder->facts->analysis.sql;
-	const struct sql_diagnostic *first = NULL;
-	size_t more = 0;
+	struct buf text = BUF_INIT;
+	size_t count = 0;
 	for (size_t i = 0; i < sql->diagnostics_count; i++) {
-		const struct sql_diagnostic *diagnostic = &sql->diagnostics[i];
-		if (diagnostic->severity != SQL_ERROR || is_unknown_table(diagnostic) != tables)
+		if (!is_of(&sql->diagnostics[i], finding))
 			continue;
-		if (first)
-			more++;
-		else
-			first = diagnostic;
+		if (count++ < ERRORS_NAMED)
+			buf_printf(&text, "%s" STR_FMT, count > 1 ? "; " : "",
+				   STR_ARG(record_message(builder, sql->diagnostics[i].message)));
 	}
-	if (!first)
-		return STR("the text is not exactly one statement of its dialect");
-	str_t message = record_message(builder, first->message);
-	if (more == 0)
-		return message;
-	return arena_printf(builder->facts->arena, STR_FMT " (and %zu more)", STR_ARG(message), more);
+	if (count > ERRORS_NAMED)
+		buf_printf(&text, " (errors: %zu)", count);
+	str_t named = count > 0 ? arena_str(builder->facts->arena, buf_str(&text))
+				: STR("the text is not exactly one statement");
+	buf_free(&text);
+	return named;
+}
+
+static str_t invalid_text(const struct record_builder *builder)
+{
+	const struct record_analysis *analysis = &builder->facts->analysis;
+	const struct sql_analysis *sql = &analysis->sql;
+	int64_t offset = sql->diagnostics_count > 0 ? record_offset(builder, sql->diagnostics[0].offset) : -1;
+	str_t errors = errors_of_sql(builder, FINDING_INVALID);
+	const char *dialect = record_dialect_name(analysis->dialect);
+	if (offset < 0)
+		return arena_printf(builder->facts->arena, "no statement of %s: " STR_FMT, dialect,
+				    STR_ARG(errors));
+	return arena_printf(builder->facts->arena, "no statement of %s: " STR_FMT ", at byte %" PRId64,
+			    dialect, STR_ARG(errors), offset);
+}
+
+/* How old the knowledge is that a relation does not exist. */
+static str_t unknown_table_text(const struct record_builder *builder)
+{
+	const struct catalog *catalog = builder->facts->analysis.catalog;
+	str_t errors = errors_of_sql(builder, FINDING_UNKNOWN_TABLE);
+	int64_t read_at_ms = catalog ? catalog_read_at_ms(catalog) : 0;
+	if (read_at_ms == 0)
+		return errors;
+	return arena_printf(builder->facts->arena, STR_FMT " (catalog read %" PRId64 " s ago)",
+			    STR_ARG(errors), (builder->scored->scored_at - read_at_ms) / 1000);
 }
 
 static str_t unsafe_text(const struct record_builder *builder)
 {
 	const struct record_safety *safety = &builder->scored->safety;
 	if (safety->violations_count == 0)
-		return STR("the query is unsafe and was not run");
+		return STR("the query is unsafe, so assayd did not run it");
 	return arena_printf(builder->facts->arena,
-			    "the query is unsafe and was not run: " STR_FMT " (" STR_FMT ")%s",
+			    "the query is unsafe, so assayd did not run it: " STR_FMT " (" STR_FMT ")%s",
 			    STR_ARG(safety->violations[0].code), STR_ARG(safety->violations[0].detail),
 			    safety->violations_count > 1 ? ", and more" : "");
 }
@@ -176,8 +218,9 @@ static str_t rejection_text(const struct record_builder *builder)
 {
 	const struct record_grading *grading = builder->scored->grading;
 	if (grading && grading->safety && str_is(grading->safety->classification, "FALSE_NEGATIVE"))
-		return STR("our own check calls the query safe, and the ground truth says that it is not");
-	return STR("the ground truth says that this query must not pass");
+		return STR("assayd calls the query safe, and its ground truth says that it is not "
+			   "(should_pass)");
+	return STR("the ground truth says that this query must not pass (should_pass)");
 }
 
 static str_t judge_text(const struct record_builder *builder)
@@ -203,7 +246,7 @@ static str_t cause_of_technical(const struct record_builder *builder)
 	const struct record_analysis *analysis = &builder->facts->analysis;
 	const struct upstream_diagnostic *upstream = builder->facts->query->diagnostic;
 	if (analysis->technical.value >= 100)
-		return STR("the SQL is well formed, and nothing else is known of what it means");
+		return STR("the form of the SQL alone was scored, which makes MEDIUM at most");
 	if (analysis->errors_count > 0 || !analysis->sql.valid)
 		return STR_NONE;
 	if (upstream && upstream->errors_count > 0)
@@ -255,13 +298,25 @@ static str_t confidence_text(const struct record_builder *builder)
 			    str_present(cause) ? ": " : "", STR_ARG(cause));
 }
 
+/* The score, and what it was made of. */
 static str_t not_passed_text(const struct record_builder *builder)
 {
 	const struct record_evaluation *evaluation = builder->scored->evaluation;
-	if (str_is(evaluation->failed_by, "score"))
-		return arena_printf(builder->facts->arena, "evaluation %.2f is below %.2f", evaluation->score,
-				    builder->facts->config->evaluation.pass_score);
-	return STR("nothing that tells right from wrong could be computed");
+	struct buf text = BUF_INIT;
+	if (!str_is(evaluation->failed_by, "score"))
+		return STR("nothing that tells right from wrong could be computed");
+	buf_printf(&text, "correctness %.2f is below the mark %.2f: structure %.2f", evaluation->score,
+		   builder->facts->config->evaluation.pass_score, builder->scored->structure.structural);
+	if (builder->semantic.state == METRIC_COMPUTED)
+		buf_printf(&text, ", meaning %.2f", builder->semantic.value);
+	if (builder->correctness.set || builder->relevance.set)
+		buf_printf(&text, ", judge %.2f",
+			   evaluation_judge(builder->correctness, builder->relevance).value);
+	if (builder->result.state == METRIC_COMPUTED)
+		buf_printf(&text, ", result %.2f", builder->result.value);
+	str_t named = arena_str(builder->facts->arena, buf_str(&text));
+	buf_free(&text);
+	return named;
 }
 
 static str_t retrieval_text(const struct record_builder *builder)
@@ -281,11 +336,14 @@ static str_t text_of(const struct record_builder *builder, enum disposition_find
 	case FINDING_REJECTION_EXPECTED:
 		return rejection_text(builder);
 	case FINDING_INVALID:
+		return invalid_text(builder);
+	case FINDING_SQL_REFUSED:
 	case FINDING_SQL_ERROR:
-		return errors_of_sql(builder, false);
+		return errors_of_sql(builder, finding);
 	case FINDING_UNKNOWN_TABLE:
-		return errors_of_sql(builder, true);
+		return unknown_table_text(builder);
 	case FINDING_EXECUTION_FAILED:
+	case FINDING_EXECUTION_TIMED_OUT:
 		return summary_of_result(builder, "the query failed");
 	case FINDING_RESULT_WRONG:
 	case FINDING_RESULT_PARTLY_RIGHT:
@@ -300,6 +358,7 @@ static str_t text_of(const struct record_builder *builder, enum disposition_find
 				    STR_ARG(summary_of_result(builder, "not all of it could be compared")));
 	case FINDING_GROUND_TRUTH_FAILED:
 		return truth_failed_text(builder);
+	case FINDING_TARGET_UNKNOWN:
 	case FINDING_TARGET_UNAVAILABLE:
 		return unavailable_text(builder);
 	case FINDING_JUDGE_REJECT:

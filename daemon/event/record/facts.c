@@ -33,3 +33,13 @@ str_t record_truth_name(const struct record_facts *facts, size_t truth)
 		return arena_printf(facts->arena, "ground_truth.alternatives[%zu]", place - 1);
 	return arena_printf(facts->arena, "ground_truth.results[%zu]", place - 1 - alternatives);
 }
+
+const char *record_dialect_name(enum sql_dialect dialect)
+{
+	static const char *const names[] = { [SQL_POSTGRESQL] = "PostgreSQL",
+					     [SQL_SQLITE] = "SQLite",
+					     [SQL_MYSQL] = "MySQL",
+					     [SQL_MONGODB] = "MongoDB",
+					     [SQL_UNKNOWN_DIALECT] = "an unknown dialect" };
+	return names[dialect];
+}

@@ -113,5 +113,8 @@ void record_add_stage(struct record_facts *facts, enum stage stage, const char *
 /* Notes that a metric could not be computed, now; `message` is copied into the arena, `metric` is static. */
 void record_add_error(struct record_facts *facts, const char *metric, err_t err, const char *message);
 
+/* "PostgreSQL", …: as people call it; static. */
+const char *record_dialect_name(enum sql_dialect dialect);
+
 /* Where a truth stands in the event, for a person: "ground_truth.alternatives[2]". In the arena. */
 str_t record_truth_name(const struct record_facts *facts, size_t truth);

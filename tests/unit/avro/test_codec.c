@@ -467,6 +467,7 @@ static void test_advisory_round_trips(void **state)
 		.remedy = STR("r"),
 		.question = STR("q"),
 		.sql = STR("sql"),
+		.truth_sql = STR("truth"),
 		.scored_topic = STR("out"),
 		.threshold = { true, 0.5 },
 		.value = { true, 0.49 },
@@ -490,7 +491,8 @@ static void test_advisory_round_trips(void **state)
 		"\"event_type\":\"CALIBRATION_DRIFT\",\"raised_at\":5,\"level\":null,\"action\":\"VERIFY\","
 		"\"reasons\":[{\"code\":\"expand_query\",\"text\":\"t\"}],\"threshold\":0.5,"
 		"\"value\":0.49,\"limiting_factor\":null,\"factors\":{\"structural\":0.4,\"judge\":0.15},"
-		"\"summary\":\"s\",\"remedy\":\"r\",\"question\":\"q\",\"sql\":\"sql\",\"event_id\":null,"
+		"\"summary\":\"s\",\"remedy\":\"r\",\"question\":\"q\",\"sql\":\"sql\",\"truth_sql\":"
+		"\"truth\",\"event_id\":null,"
 		"\"occurred_at\":null,\"application\":null,\"model\":null,\"prompt_version\":null,"
 		"\"target\":null,\"topic\":null,\"partition\":null,\"offset\":null,\"scored_topic\":\"out\","
 		"\"episode_id\":\"episode-1\",\"suppressed\":3,\"drift_direction\":\"LOWER\","

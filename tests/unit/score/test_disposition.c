@@ -66,6 +66,24 @@ static const struct {
 	  FINDING_UNKNOWN_TABLE,
 	  2,
 	  FINDING_COUNT_ },
+	{ "another error for which a database refuses it",
+	  { LEVEL(SCORE_HIGH), .sql_refused = true },
+	  DISPOSITION_WITHHOLD,
+	  FINDING_SQL_REFUSED,
+	  2,
+	  FINDING_COUNT_ },
+	{ "too slow",
+	  { LEVEL(SCORE_HIGH), .result = RESULT_TIMED_OUT },
+	  DISPOSITION_WITHHOLD,
+	  FINDING_EXECUTION_TIMED_OUT,
+	  2,
+	  FINDING_EXECUTION_TIMED_OUT },
+	{ "a target that is not configured",
+	  { LEVEL(SCORE_HIGH), .target_missing = true, .target_unknown = true },
+	  DISPOSITION_VERIFY,
+	  FINDING_TARGET_UNKNOWN,
+	  2,
+	  FINDING_COUNT_ },
 	{ "another error",
 	  { LEVEL(SCORE_HIGH), .sql_errors = true },
 	  DISPOSITION_VERIFY,
@@ -256,6 +274,7 @@ static bool input_number(size_t number, struct disposition_input *ret_input)
 		.sql_errors = digit(&number, 2),
 		.rejection_expected = digit(&number, 2),
 		.target_missing = digit(&number, 2),
+		.sql_refused = digit(&number, 2),
 		.truth_doubtful = digit(&number, 2),
 		.retrieval_weak = digit(&number, 2),
 		.not_passed = digit(&number, 2),
@@ -300,8 +319,8 @@ static void all_that_can_be_known(void **state)
 		if (wrong)
 			assert_int_equal(disposition.action, DISPOSITION_WITHHOLD);
 		clean = input.safety == DISPOSITION_SAFE && input.valid && !input.unknown_table &&
-			!input.sql_errors && !input.rejection_expected && !input.target_missing &&
-			!input.retrieval_weak && !input.not_passed &&
+			!input.sql_errors && !input.sql_refused && !input.rejection_expected &&
+			!input.target_missing && !input.retrieval_weak && !input.not_passed &&
 			(input.result == RESULT_NOT_ASKED ||
 			 (input.result == RESULT_COMPARED && input.result_score == 1)) &&
 			!(input.relevance.set && input.relevance.value < input.low_relevance_below) &&
