@@ -157,15 +157,32 @@ static str_t unknown_table_text(const struct record_builder *builder)
 			    STR_ARG(errors), (builder->scored->scored_at - read_at_ms) / 1000);
 }
 
+/* The word that a statement begins with, where that is not one of a query. */
+static str_t statement_word(str_t sql)
+{
+	size_t from = 0, to;
+	while (from < sql.len && strchr(" \t\r\n(", sql.ptr[from]))
+		from++;
+	for (to = from;
+	     to < sql.len && to - from < 16 && (sql.ptr[to] | 0x20) >= 'a' && (sql.ptr[to] | 0x20) <= 'z';)
+		to++;
+	bool query = (to - from == 6 && strncasecmp(sql.ptr + from, "SELECT", 6) == 0) ||
+		     (to - from == 4 && strncasecmp(sql.ptr + from, "WITH", 4) == 0);
+	return query ? STR("") : (str_t){ sql.ptr + from, to - from };
+}
+
 static str_t unsafe_text(const struct record_builder *builder)
 {
 	const struct record_safety *safety = &builder->scored->safety;
 	if (safety->violations_count == 0)
 		return STR("the query is unsafe, so assayd did not run it");
-	return arena_printf(builder->facts->arena,
-			    "the query is unsafe, so assayd did not run it: " STR_FMT " (" STR_FMT ")%s",
-			    STR_ARG(safety->violations[0].code), STR_ARG(safety->violations[0].detail),
-			    safety->violations_count > 1 ? ", and more" : "");
+	bool no_read = str_is(safety->violations[0].code, "not_a_read");
+	str_t word = no_read ? statement_word(builder->facts->query->sql) : STR("");
+	return arena_printf(
+		builder->facts->arena,
+		"the query is unsafe, so assayd did not run it: " STR_FMT " (" STR_FMT "%s" STR_FMT ")%s",
+		STR_ARG(safety->violations[0].code), STR_ARG(safety->violations[0].detail),
+		word.len > 0 ? ": " : "", STR_ARG(word), safety->violations_count > 1 ? ", and more" : "");
 }
 
 static str_t summary_of_result(const struct record_builder *builder, const char *otherwise)
