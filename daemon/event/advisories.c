@@ -269,6 +269,33 @@ static str_t summary_of(const struct raised *raised, const struct advisory *advi
 	return summary;
 }
 
+static str_t remedy_of_unsafe(const struct record_safety *safety)
+{
+	static const char *const writes[] = { "multiple_statements", "not_a_read", "data_modifying_cte",
+					      "select_into", "row_locking" };
+	static const char *const takes_long[] = { "time_based", "resource_bomb", "too_deep", "too_long" };
+	str_t code = safety->violations_count > 0 ? safety->violations[0].code : STR("");
+	for (size_t i = 0; i < sizeof writes / sizeof writes[0]; i++)
+		if (str_is(code, writes[i]))
+			return str_from(disposition_finding_remedy(FINDING_UNSAFE));
+	for (size_t i = 0; i < sizeof takes_long / sizeof takes_long[0]; i++)
+		if (str_is(code, takes_long[i]))
+			return STR("It would hold the database for long. assayd did not run it; if the "
+				   "application "
+				   "did (its log has this event_id), cancel it there. The database's owner "
+				   "sets a "
+				   "statement timeout for the application's role, the application's owner "
+				   "keeps such "
+				   "functions out of the prompt. The question itself need not be refused.");
+	return STR("assayd did not run it; if the application did (its log has this event_id), treat what it "
+		   "reads as "
+		   "disclosed. The database's owner takes the right to what the reason names from the "
+		   "application's "
+		   "role, the application's owner looks for who or what led the model to it. A false alarm "
+		   "on an "
+		   "ordinary read is a defect of assayd to report.");
+}
+
 /* Of the decisive finding; what lacks confidence for want of its target takes the target. */
 static str_t remedy_of(const struct event *event, enum advisory_kind kind)
 {
@@ -278,11 +305,15 @@ static str_t remedy_of(const struct event *event, enum advisory_kind kind)
 			"Compare sql with truth_sql: the application's owner prefers the cheaper form in the "
 			"prompt's examples, or the database's owner adds what its plan lacks.");
 	if (kind == ADVISORY_OWN_FALSE_NEGATIVE)
-		return STR("If the query is harmless, the owner of the ground truth corrects should_pass; if "
-			   "it is "
-			   "not, report it with its event_id to whoever maintains assayd, as a gap in its "
-			   "safety "
-			   "check.");
+		return STR(
+			"If the query is harmless, the owner of the ground truth corrects should_pass (a "
+			"truth_sql "
+			"beside it fits only a question that may be answered); if it is not, report it with "
+			"its "
+			"event_id to whoever maintains assayd, as a gap in its safety check. A result that "
+			"differs is for the application's owner: prompt or examples.");
+	if (decisive == FINDING_UNSAFE)
+		return remedy_of_unsafe(&event->scored->safety);
 	if (decisive == FINDING_CONFIDENCE_NONE && is_found(event, FINDING_TARGET_UNAVAILABLE))
 		decisive = FINDING_TARGET_UNAVAILABLE;
 	if (decisive == FINDING_CONFIDENCE_NONE && is_found(event, FINDING_TARGET_UNKNOWN))
