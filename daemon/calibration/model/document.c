@@ -5,7 +5,8 @@
 
 #include "calibration/statistics/outcomes.h"
 
-#define FORMAT 1
+/* Of one with steps; others have 1. */
+#define FORMAT 2
 
 /* Whatever a number of a document is. */
 #define NUMBER_MAX 1e9
@@ -75,6 +76,20 @@ static json_t *write_term(const struct model_term *term, int spans)
 	return object;
 }
 
+static json_t *write_steps(const struct model *model)
+{
+	json_t *array = json_array();
+	for (size_t i = 0; i < model->steps_count; i++) {
+		const struct model_step *step = &model->steps[i];
+		json_t *object = json_object();
+		set(object, "overall", step->overall);
+		set(object, "score", step->score);
+		json_object_set_new(object, "left_out", numbers(step->left_out, model->spans));
+		json_array_append_new(array, object);
+	}
+	return array;
+}
+
 static json_t *write_node(const struct model_node *node)
 {
 	static const char *const DEPTHS[] = { "all", "application", "segment" };
@@ -105,7 +120,7 @@ void model_encode(const struct model *model, struct buf *document)
 {
 	const struct model_info *info = &model->info;
 	_cleanup_(json_cleanup) json_t *root = json_object();
-	set_integer(root, "format", FORMAT);
+	set_integer(root, "format", model->steps_count > 0 ? FORMAT : 1);
 	json_object_set_new(root, "kind", json_string(model_kind_name(info->kind)));
 	set_integer(root, "version", info->version);
 	set_integer(root, "from_ms", info->from_ms);
@@ -120,6 +135,8 @@ void model_encode(const struct model *model, struct buf *document)
 	for (size_t i = 0; i < model->terms_count; i++)
 		json_array_append_new(terms, write_term(&model->terms[i], model->spans));
 	json_object_set_new(root, "terms", terms);
+	if (model->steps_count > 0)
+		json_object_set_new(root, "steps", write_steps(model));
 	set(root, "centre", model->centre);
 	json_object_set_new(root, "applications", write_spread(&model->applications));
 	json_object_set_new(root, "segments", write_spread(&model->segments));
@@ -328,6 +345,28 @@ static void read_info(struct reader *reader, const json_t *root)
 	read_quality(reader, root, &info->quality);
 }
 
+static void read_steps(struct reader *reader, const json_t *root)
+{
+	struct model *model = reader->model;
+	const json_t *array = member(reader, root, "steps", JSON_ARRAY);
+	size_t count = json_array_size(array);
+	if (count == 0 || count > MODEL_STEPS_MAX || model->info.kind != MODEL_MAP) {
+		fail(reader, "steps");
+		return;
+	}
+	model->steps = ARENA_ARRAY(model->arena, struct model_step, count);
+	for (size_t i = 0; i < count && !reader->failed; i++) {
+		const json_t *object = json_array_get(array, i);
+		struct model_step *step = &model->steps[i];
+		step->overall = number(reader, object, "overall", 0, 1);
+		step->score = number(reader, object, "score", -NUMBER_MAX, NUMBER_MAX);
+		read_left_out(reader, object, "left_out", step->left_out);
+		if (i > 0 && step->overall <= step[-1].overall)
+			fail(reader, "overall");
+	}
+	model->steps_count = count;
+}
+
 static void read_model(struct reader *reader, const json_t *root)
 {
 	struct model *model = reader->model;
@@ -347,6 +386,8 @@ static void read_model(struct reader *reader, const json_t *root)
 	model->spans = spans > MODEL_SPANS ? 0 : (int)spans;
 	read_left_out(reader, root, "constant_left_out", model->constant_left_out);
 	read_terms(reader, root);
+	if (format == FORMAT)
+		read_steps(reader, root);
 	model->centre = number(reader, root, "centre", -NUMBER_MAX, NUMBER_MAX);
 	model->applications = read_spread(reader, root, "applications");
 	model->segments = read_spread(reader, root, "segments");

@@ -221,8 +221,7 @@ static void choose_terms(const struct model_sample *sample, struct model *model)
 		model->terms[model->terms_count++] = term;
 }
 
-/* Weights are relative: together they count as many cases as they are worth (Kish 1965). */
-static double effective_share(const struct model_sample *sample)
+double model_effective_share(const struct model_sample *sample)
 {
 	double sum = 0, squares = 0;
 	for (size_t i = 0; i < sample->count; i++) {
@@ -322,7 +321,7 @@ err_t model_fit_score(const struct model_sample *sample, const _Atomic bool *sto
 	choose_terms(sample, model);
 	struct regression regression = { .sample = sample,
 					 .columns = model->terms_count,
-					 .share = effective_share(sample),
+					 .share = model_effective_share(sample),
 					 .stopping = stopping,
 					 .arena = scratch };
 	regression.penalty = fmax(PENALTY_MIN, fmin(PENALTY_MAX, PENALTY_SHARE * (double)sample->count));
@@ -331,6 +330,8 @@ err_t model_fit_score(const struct model_sample *sample, const _Atomic bool *sto
 		return fit_features(&regression, model, ret_scores, detail);
 	for (size_t j = 0; j < model->terms_count; j++)
 		model->terms[j].coefficient = 1;
+	if (model->terms_count > 0 && sample->count >= MODEL_STEPS_LABELS)
+		return model_fit_steps(sample, model, ret_scores, detail);
 	for (size_t i = 0; i < sample->count; i++)
 		ret_scores[i] = model->terms_count ? regression.rows[i] : 0;
 	return ERR_OK;

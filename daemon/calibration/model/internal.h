@@ -38,6 +38,17 @@ struct model_node {
 	struct model_line line;
 };
 
+/* A map of so many labels has steps, at most so many of them. */
+#define MODEL_STEPS_LABELS 200
+#define MODEL_STEPS_MAX	   200
+
+/* What overall confidence of that value says: the log odds of its Venn–Abers value. In between it is linear.
+ */
+struct model_step {
+	double overall, score;
+	double left_out[MODEL_SPANS]; /* likewise without the examples of each span */
+};
+
 /* Variances of what children of a node differ from it by. */
 struct model_spread {
 	double intercept, slope;
@@ -51,6 +62,8 @@ struct model {
 	double mean; /* of the labels */
 	struct model_term *terms;
 	size_t terms_count;
+	struct model_step *steps; /* of a map, by overall; none: its score is the term's standardised value */
+	size_t steps_count;
 	double constant, constant_left_out[MODEL_SPANS]; /* of the score */
 	int spans;					 /* that were left out; 0: none */
 	double centre;
@@ -101,6 +114,17 @@ int model_compare_examples(const void *left, const void *right);
  * fitted without its span. */
 err_t model_fit_score(const struct model_sample *sample, const _Atomic bool *stopping, struct model *model,
 		      double *ret_scores, struct err_detail *detail);
+
+/* The score by steps, of which there are some; `left_out` -1: of all examples, else without that span. */
+double model_step_score(const struct model *model, double overall, int left_out);
+
+/* Fills steps and spans of a map; `ret_scores` as above. */
+err_t model_fit_steps(const struct model_sample *sample, struct model *model, double *ret_scores,
+		      struct err_detail *detail);
+
+/* What the sample's weights have to be multiplied with, to count together as many cases as they are worth
+ * (Kish 1965). */
+double model_effective_share(const struct model_sample *sample);
 
 /* Fills centre, nodes and variances. */
 void model_fit_lines(const struct model_sample *sample, const double *scores, struct model *model);

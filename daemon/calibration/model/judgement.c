@@ -4,6 +4,7 @@
 
 #define ECE_MAX	      0.05 /* as it is estimated */
 #define ECE_REFUTABLE 0.1  /* what is to be refuted */
+#define AUROC_SLACK   0.01 /* equal values of a map cost as much, and tell nobody less */
 
 bool model_judgement_is_due(const struct model_judgement *last, enum model_kind kind,
 			    const struct model_example *examples, size_t inside, size_t count)
@@ -22,7 +23,8 @@ static bool proves(const struct model *model, const struct model_quality *qualit
 	double excess = (ECE_REFUTABLE - quality->ece) / (quality->ece_deviation * M_SQRT2);
 	return quality->cases >= MODEL_PROVEN_CASES_MIN && quality->ece <= ECE_MAX &&
 	       erfc(excess) / 2 <= model_look_rate(look) && quality->auroc_low > 0.5 &&
-	       quality->auroc >= quality->auroc_overall && model_better(model, NULL, later, count, look);
+	       quality->auroc >= quality->auroc_overall - AUROC_SLACK &&
+	       model_better(model, NULL, later, count, look);
 }
 
 static bool refutes(const struct model_quality *quality)

@@ -8,7 +8,8 @@
  *   its logarithmic loss is lower than that of a constant, by the same test as a look (looks.h),
  *   its calibration error (ECE, debiased, bins of equal mass) is 0.05 at most, and it is below 0.1 by a
  *   one-sided test, the normal distribution of the estimate,
- *   its AUROC is above 0.5, lower end of the interval, and not below that of overall confidence.
+ *   its AUROC is above 0.5, lower end of the interval, and not below that of overall confidence by more than
+ *   0.01, which equal values of a map may cost.
  *
  * Both tests may err at every judgement as a look of that number may: that a model is ever taken for proven
  * that is no better than a constant, or whose calibration error is 0.1 or more, has a chance of 5 % at most

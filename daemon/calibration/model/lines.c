@@ -423,7 +423,8 @@ static void fit_nodes(const struct model_sample *sample, struct line_row *rows, 
 	for (size_t i = 0; i < sample->count; i++)
 		rows[i].leaf = find_node(nodes, count, &sample->items[i]->item.segment, MODEL_SEGMENT);
 	weigh(rows, sample->count, count, arena);
-	struct tree tree = plant(count, rows, sample->count, model->info.kind, arena);
+	struct tree tree = plant(count, rows, sample->count,
+				 model->steps_count ? MODEL_FEATURES : model->info.kind, arena);
 	for (size_t i = 0; i < count; i++) {
 		tree.depths[i] = nodes[i].depth;
 		if (nodes[i].depth != MODEL_ALL)

@@ -93,6 +93,13 @@ static struct score score_of(const struct model *model, const struct model_case 
 {
 	struct score score = { model->constant, 0 };
 	double left_out[MODEL_SPANS];
+	if (model->steps_count > 0) {
+		for (int k = 0; k < model->spans; k++)
+			left_out[k] = model_step_score(model, item->overall.value, k);
+		score.value = model_step_score(model, item->overall.value, -1);
+		score.variance = variance_of(left_out, model->spans);
+		return score;
+	}
 	memcpy(left_out, model->constant_left_out, sizeof left_out);
 	for (size_t i = 0; i < model->terms_count; i++) {
 		const struct model_term *term = &model->terms[i];
@@ -179,6 +186,16 @@ static int compare_contributions(const void *left, const void *right)
 	return size_a != size_b ? (size_a < size_b) - (size_a > size_b) : strcmp(a->name, b->name);
 }
 
+/* What a term of that value adds to the score, against its mean. */
+static double share_of(const struct model *model, const struct model_term *term, double value, int left_out)
+{
+	if (model->steps_count > 0)
+		return model_step_score(model, value, left_out) -
+		       model_step_score(model, term->mean, left_out);
+	double coefficient = left_out < 0 ? term->coefficient : term->left_out[left_out];
+	return coefficient * model_term_standard(term, value);
+}
+
 size_t model_contributions(const struct model *model, const struct model_case *item,
 			   struct model_contribution *ret, size_t room)
 {
@@ -191,7 +208,7 @@ size_t model_contributions(const struct model *model, const struct model_case *i
 	for (size_t i = 0; i < model->terms_count; i++) {
 		const struct model_term *term = &model->terms[i];
 		double value = model_term_value(term, item);
-		double addend = slope * term->coefficient * model_term_standard(term, value);
+		double addend = slope * share_of(model, term, value, -1);
 		if (addend != 0)
 			all[count++] = (struct model_contribution){ term->name, value, addend };
 	}
@@ -225,17 +242,20 @@ size_t model_weights(const struct model *model, struct model_weight *ret, size_t
 	for (size_t i = 0; i < model->terms_count; i++) {
 		const struct model_term *term = &model->terms[i];
 		const struct model_line *line = &model->nodes[0].line;
-		double slope = line->slope * term->scale, lever = term->coefficient * term->scale;
-		if (slope * term->coefficient == 0)
+		double value = term->mean + term->deviation, left_out[MODEL_SPANS];
+		double share = share_of(model, term, value, -1);
+		if (line->slope * share == 0)
 			continue;
+		for (int k = 0; k < model->spans; k++)
+			left_out[k] = share_of(model, term, value, k);
 		all[count++] = (struct model_weight){
 			.name = term->name,
 			.sentence = sentence_of(term->feature),
 			.mean = term->mean,
 			.deviation = term->deviation,
-			.addend = slope * term->coefficient,
-			.error = sqrt(slope * slope * variance_of(term->left_out, model->spans) +
-				      lever * lever * line->variance_slope),
+			.addend = line->slope * share,
+			.error = sqrt(line->slope * line->slope * variance_of(left_out, model->spans) +
+				      share * share * line->variance_slope),
 		};
 	}
 	qsort(all, count, sizeof *all, compare_weights);

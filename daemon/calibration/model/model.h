@@ -3,11 +3,12 @@
  *
  * A model has two parts. The score: in the kind "features" a logistic regression over the features of
  * question and query (score/features.def) and overall confidence, standardised and with quadratic penalties;
- * in the kind "map" overall confidence itself. The map: a line from the score to the log odds, one for all
- * cases, one for each application and one for each segment, each with its parent's as the mean of a normal
- * prior (Lindley and Smith 1972), all fitted together, over scores of cases that the regression had not seen.
- * How far applications and segments differ is learnt, too; an application or a segment that no label is of
- * has its parent's line and an interval that is wider by that difference.
+ * in the kind "map" overall confidence itself, or,
+ * from 200 labels on, the log odds of its Venn–Abers value (steps.c). The map: a line from the score to the
+ * log odds, one for all cases, one for each application and one for each segment, each with its parent's as
+ * the mean of a normal prior (Lindley and Smith 1972), all fitted together, over scores of cases that the
+ * regression had not seen. How far applications and segments differ is learnt, too; an application or a
+ * segment that no label is of has its parent's line and an interval that is wider by that difference.
  *
  *   log odds = line.intercept + line.slope · (score − centre),   value = 1 / (1 + e^−log odds)
  *

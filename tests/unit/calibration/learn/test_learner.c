@@ -298,9 +298,9 @@ static void test_an_unreadable_model_is_passed_over(void **state)
 		{ "UPDATE calibration_models SET document = left(document, 1000) WHERE version = 2",
 		  "the model's document: " },
 		{ "UPDATE calibration_models SET document = replace(document, '\"format\":1', "
-		  "'\"format\":2') "
+		  "'\"format\":3') "
 		  "WHERE version = 2",
-		  "has format 2, this program reads up to 1" },
+		  "has format 3, this program reads up to 2" },
 		{ "UPDATE calibration_models SET document = '' WHERE version = 2", "the model's document: " },
 		{ "UPDATE calibration_models SET document = replace(replace(document, "
 		  "'\"kind\":\"features\"', "

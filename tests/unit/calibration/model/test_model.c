@@ -403,6 +403,111 @@ static void test_order_does_not_matter(void **state)
 	arena_free(world.arena);
 }
 
+static void replace(struct buf *document, const char *from, const char *to);
+
+/* A map has steps from some hundred labels on, and says what no line does. */
+static void test_maps_have_steps(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *from, *to;
+	} wrong[] = {
+		{ "\"steps\":[", "\"steps\":[],\"x\":[" },
+		{ "\"steps\":[", "\"x\":[" },
+		{ "\"steps\":[", "\"steps\":[0," },
+		{ "\"steps\":[{\"overall\":0", "\"steps\":[{\"overall\":1" },
+		{ "\"left_out\":[-", "\"left_out\":[1,-" },
+		{ "\"format\":2", "\"format\":3" },
+	};
+	struct world world = world_new(21);
+	struct buf first = BUF_INIT, other = BUF_INIT;
+	struct model *decoded = NULL;
+	struct model_weight weight;
+	double squares[2] = { 0 };
+	for (int i = 0; i < 4000; i++) {
+		draw_of(&world, segment_of(world.arena, i % 3), 0);
+		double overall = world.examples[i].item.overall.value;
+		world.examples[i].correct = uniform(&world.dice) < (overall < 0.25   ? 0.1
+								    : overall < 0.65 ? 0.5
+										     : 0.9);
+	}
+	struct model *models[] = { fit(&world, 199, MODEL_MAP), fit(&world, 3000, MODEL_MAP) };
+	for (size_t i = 3000; i < 4000; i++)
+		for (int j = 0; j < 2; j++) {
+			struct model_estimate estimate;
+			struct model_case item = world.examples[i].item;
+			double truth = item.overall.value < 0.25   ? 0.1
+				       : item.overall.value < 0.65 ? 0.5
+								   : 0.9;
+			assert_true(model_estimate(models[j], &item, &estimate));
+			squares[j] += (estimate.value - truth) * (estimate.value - truth) / 1000;
+			assert_true(j == 0 || (estimate.low <= truth && truth <= estimate.high));
+		}
+	print_message("deviation from the truth: %.3f of a line, %.3f of steps\n", sqrt(squares[0]),
+		      sqrt(squares[1]));
+	assert_true(sqrt(squares[1]) < 0.04 && sqrt(squares[0]) > 0.06);
+	/* in between and beyond, too, it never falls */
+	double former = 0;
+	for (double overall = 0; overall <= 1; overall += 0.01) {
+		struct model_estimate estimate;
+		const struct model_case item = { .segment = HERE, .overall = opt_double(overall) };
+		assert_true(model_estimate(models[1], &item, &estimate) && estimate.value >= former - 1e-12);
+		former = estimate.value;
+	}
+	assert_int_equal(model_weights(models[1], &weight, 1, NULL), 1);
+	assert_true(weight.addend > 0.5 && weight.error > 0 && weight.error < weight.addend / 3);
+	encode(models[0], &first);
+	assert_null(strstr(buf_str(&first).ptr, "steps"));
+	encode(models[1], &first);
+	assert_int_equal(model_decode(buf_str(&first), &decoded, NULL), ERR_OK);
+	encode(decoded, &other);
+	assert_string_equal(buf_str(&first).ptr, buf_str(&other).ptr);
+	model_unref(decoded);
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		encode(models[1], &first);
+		replace(&first, wrong[i].from, wrong[i].to);
+		if (model_decode(buf_str(&first), &decoded, NULL) != ERR_JSON_SHAPE)
+			fail_msg("%s", wrong[i].to);
+	}
+	model_unref(models[0]);
+	model_unref(models[1]);
+	buf_free(&first);
+	buf_free(&other);
+	arena_free(world.arena);
+}
+
+/* Of many values some are steps; labels of one value alone make none. */
+static void test_steps_are_limited(void **state)
+{
+	(void)state;
+	struct world world = world_new(22);
+	struct buf document = BUF_INIT;
+	for (int i = 0; i < 600; i++) {
+		draw_of(&world, HERE, 0);
+		world.examples[i].item.overall = opt_double((i + 0.5) / 600);
+		world.examples[i].correct = uniform(&world.dice) < world.examples[i].item.overall.value;
+	}
+	struct model *model = fit(&world, world.count, MODEL_MAP);
+	struct model_estimate low, high;
+	assert_true(model_estimate(model, &world.examples[60].item, &low));
+	assert_true(model_estimate(model, &world.examples[540].item, &high));
+	assert_true(low.value < 0.3 && high.value > 0.7);
+	encode(model, &document);
+	size_t steps = 0;
+	for (const char *at = buf_str(&document).ptr; (at = strstr(at, "\"overall\":")); at++)
+		steps++;
+	assert_int_equal(steps, 200);
+	model_unref(model);
+	for (int i = 0; i < 600; i++)
+		world.examples[i].item.overall = opt_double(1);
+	model = fit(&world, world.count, MODEL_MAP);
+	assert_true(model_estimate(model, &world.examples[0].item, &low));
+	assert_true(fabs(low.value - 0.5) < 0.1);
+	model_unref(model);
+	buf_free(&document);
+	arena_free(world.arena);
+}
+
 static void test_documents_are_exact(void **state)
 {
 	(void)state;
@@ -461,6 +566,7 @@ static void test_foreign_documents(void **state)
 		{ "\"anchors\"", "\"errors\"", false },
 		{ "\"anchors\"", "7", false },
 		{ "\"format\":1", "\"format\":2", false },
+		{ "\"format\":1", "\"format\":3", false },
 		{ "\"kind\":\"features\"", "\"kind\":\"map\"", false },
 		{ "\"kind\":\"features\"", "\"kind\":\"other\"", false },
 		{ "\"proven\":false", "\"proven\":0", false },
@@ -575,6 +681,8 @@ int main(void)
 		cmocka_unit_test(test_new_segments_are_uncertain),
 		cmocka_unit_test(test_lines_are_limited),
 		cmocka_unit_test(test_order_does_not_matter),
+		cmocka_unit_test(test_maps_have_steps),
+		cmocka_unit_test(test_steps_are_limited),
 		cmocka_unit_test(test_documents_are_exact),
 		cmocka_unit_test(test_foreign_documents),
 		cmocka_unit_test(test_better_on_later_data),
