@@ -282,7 +282,7 @@ def test_containers_of_apache_are_replayed(codec, tmp_path):
     schema = avro.schema.parse(json.dumps(without_uuid(schema_json("scored"))))
     with avro.datafile.DataFileWriter(open(path, "wb"), avro.io.DatumWriter(), schema, codec=codec) as writer:
         for number in range(7):
-            writer.append(data)
+            writer.append({**data, "event_id": f"e{number}"})
             if number % 3 == 2:
                 writer.sync()
     done = subprocess.run([BINARY, "calibration", "--config", str(config), "--replay", str(path), "--json"], capture_output=True,
