@@ -29,6 +29,8 @@ class Handler(test_judge.Handler):
     owner = None  # the Judge, in a class of its own for each
 
     def judge(self, request, step):
+        if self.script.key and self.key_sent() != self.script.key:
+            return self.answer_error(401, "Incorrect API key provided: " + self.key_sent())
         system, text = test_judge.messages_of(request)
         answer = self.owner.asked(system, text)
         time.sleep(answer.delay_s)
