@@ -141,11 +141,12 @@ err_t learner_fit(struct database *database, const struct model_options *options
 		err = model_store_read(database, options->kind, &nothing, &found, detail);
 	if (err)
 		return err;
-	_cleanup_(model_cleanup) struct model *current = found.model;
 	err = judge_again(database, &found, examples, count, &ret_outcome->judged, detail);
-	return err ? err
-		   : fit_candidate(database, options, &found, examples, count, &ret_outcome->replaced,
-				   detail);
+	if (!err)
+		err = fit_candidate(database, options, &found, examples, count, &ret_outcome->replaced,
+				    detail);
+	model_unref(found.model);
+	return err;
 }
 
 /* ---- the thread ---- */
