@@ -184,6 +184,9 @@ struct config_agreement {
 
 struct config_retrieval {
 	double rrf_scale;
+	double consensus_above;
+	double gap_scale;
+	double spread_scale;
 };
 
 struct config_retrieval_weights {

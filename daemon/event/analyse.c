@@ -292,6 +292,9 @@ static void score_retrieval(struct record_facts *facts)
 			     [RETRIEVAL_GRAPH] = weights->graph,
 			     [RETRIEVAL_DIVERSITY] = weights->low_diversity },
 		.rrf_scale = config->retrieval.rrf_scale,
+		.consensus_above = config->retrieval.consensus_above,
+		.gap_scale = config->retrieval.gap_scale,
+		.spread_scale = config->retrieval.spread_scale,
 		.thresholds = overall_thresholds(&config->retrieval_thresholds),
 	};
 	retrieval_score(chunks, query->retrieval->chunks_count, &options, facts->arena, &analysis->retrieval);

@@ -5,9 +5,6 @@
 
 #include <float.h>
 
-#define CONSENSUS_SCORE	      0.75
-#define FULL_GAP	      0.3
-#define WIDEST_SPREAD	      0.2
 #define WEAK_AGREEMENT	      0.5
 #define SCATTERED_DIVERSITY   0.7
 #define NEUTRAL_AGREEMENT     0.5
@@ -77,13 +74,14 @@ static int descending(const void *a, const void *b)
 }
 
 /* What follows from the sorted scores alone. */
-static void measure_scores(const struct retrieval_chunk *chunks, size_t count, double rrf_scale,
-			   struct arena *arena, struct retrieval_score *score)
+static void measure_scores(const struct retrieval_chunk *chunks, size_t count,
+			   const struct retrieval_options *options, struct arena *arena,
+			   struct retrieval_score *score)
 {
 	double *scores = ARENA_ARRAY(arena, double, count);
 	size_t scored = 0;
 	for (size_t i = 0; i < count; i++) {
-		opt_double_t value = retrieval_chunk_score(&chunks[i], rrf_scale);
+		opt_double_t value = retrieval_chunk_score(&chunks[i], options->rrf_scale);
 		if (value.set)
 			scores[scored++] = value.value;
 	}
@@ -94,7 +92,7 @@ static void measure_scores(const struct retrieval_chunk *chunks, size_t count, d
 	score->top_score = scores[0];
 	score->score_gap = scored > 1 ? fmin(scores[0] - scores[1], DBL_MAX) : 0;
 	score->score_spread = correlation_standard_deviation(scores, scored, arena);
-	while (score->consensus_count < scored && scores[score->consensus_count] > CONSENSUS_SCORE)
+	while (score->consensus_count < scored && scores[score->consensus_count] > options->consensus_above)
 		score->consensus_count++;
 }
 
@@ -157,21 +155,21 @@ static bool graph_support(const struct retrieval_chunk *chunks, size_t count, bo
 	return positive;
 }
 
-static double weigh(const struct retrieval_score *score, const double *weights)
+static double weigh(const struct retrieval_score *score, const struct retrieval_options *options)
 {
 	opt_double_t r = score->bm25_dense_agreement;
 	const double normalised[RETRIEVAL_METRIC_COUNT_] = {
 		[RETRIEVAL_TOP] = score_clamp01(score->top_score),
-		[RETRIEVAL_GAP] = score_clamp01(score->score_gap / FULL_GAP),
+		[RETRIEVAL_GAP] = score_clamp01(score->score_gap / options->gap_scale),
 		[RETRIEVAL_CONSENSUS] = (double)score->consensus_count / (double)score->scored_count,
 		[RETRIEVAL_AGREEMENT] = r.set ? (r.value + 1) / 2 : NEUTRAL_AGREEMENT,
-		[RETRIEVAL_SPREAD] = fmax(0, 1 - score->score_spread / WIDEST_SPREAD),
+		[RETRIEVAL_SPREAD] = fmax(0, 1 - score->score_spread / options->spread_scale),
 		[RETRIEVAL_GRAPH] = score->graph_support ? 1.0 : WITHOUT_GRAPH_SUPPORT,
 		[RETRIEVAL_DIVERSITY] = 1 - score->document_diversity,
 	};
 	double sum = 0;
 	for (size_t i = 0; i < RETRIEVAL_METRIC_COUNT_; i++)
-		sum += weights[i] * normalised[i];
+		sum += options->weights[i] * normalised[i];
 	return score_settle(score_clamp01(sum));
 }
 
@@ -180,7 +178,8 @@ static void recommend(struct retrieval_score *score, const char *code, const cha
 	score->recommendations[score->recommendations_count++] = (struct score_recommendation){ code, text };
 }
 
-static void advise(struct retrieval_score *score, const struct level_thresholds *thresholds, bool any_graph)
+static void advise(struct retrieval_score *score, size_t count, const struct level_thresholds *thresholds,
+		   bool any_graph)
 {
 	if (score->confidence < thresholds->low)
 		recommend(score, "expand_query", "expand the query: what was found is poor");
@@ -192,7 +191,7 @@ static void advise(struct retrieval_score *score, const struct level_thresholds 
 	    score->confidence < thresholds->medium)
 		recommend(score, "try_exact_match",
 			  "keyword and vector search disagree: try an exact match of the terms");
-	if (score->document_diversity > SCATTERED_DIVERSITY)
+	if (count > 1 && score->document_diversity > SCATTERED_DIVERSITY) /* one is not scattered */
 		recommend(score, "scattered_sources", "the chunks are scattered over many documents");
 	if (any_graph && !score->graph_support)
 		recommend(score, "try_multi_hop",
@@ -222,7 +221,7 @@ void retrieval_score(const struct retrieval_chunk *chunks, size_t count,
 {
 	bool any_graph;
 	struct retrieval_score score = { 0 };
-	measure_scores(chunks, count, options->rrf_scale, arena, &score);
+	measure_scores(chunks, count, options, arena, &score);
 	score.bm25_dense_agreement =
 		correlate(correlation_pearson, chunks, count, offsetof(struct retrieval_chunk, bm25),
 			  offsetof(struct retrieval_chunk, dense), arena);
@@ -234,10 +233,10 @@ void retrieval_score(const struct retrieval_chunk *chunks, size_t count,
 	score.graph_support = graph_support(chunks, count, &any_graph);
 	score.document_diversity = diversity(chunks, count, arena);
 	score.non_finite_count = count_non_finite(chunks, count, options->rrf_scale);
-	score.confidence = score.scored_count ? weigh(&score, options->weights) : 0;
+	score.confidence = score.scored_count ? weigh(&score, options) : 0;
 	score.level = score.scored_count ? level_of(score.confidence, &options->thresholds) : SCORE_VERY_LOW;
 	score.flagged = score.level != SCORE_HIGH;
 	score.interpretation = interpret(&score);
-	advise(&score, &options->thresholds, any_graph);
+	advise(&score, count, &options->thresholds, any_graph);
 	*ret_score = score;
 }

@@ -13,6 +13,8 @@
  *   graph      whether any graph boost is positive               1.0 or 0.5
  *   diversity  different documents / chunks                      1 − diversity
  *
+ * 0.75, 0.3 and 0.2 are the defaults of the options.
+ *
  * Ceilings that follow with the default weights and scores up to 1: one chunk reaches 0.675 (no gap, no
  * agreement, and it is its own only document, named or not); any ranking whose two best are equal reaches
  * 0.80 and so is never HIGH; two chunks stay below 0.880; any number of them below 0.967; without bm25 and
@@ -57,13 +59,19 @@ enum retrieval_metric {
 struct retrieval_options {
 	double weights[RETRIEVAL_METRIC_COUNT_]; /* sum to 1 */
 	struct level_thresholds thresholds;
-	double rrf_scale; /* for publishers of raw reciprocal ranks */
+	double rrf_scale;	/* for publishers of raw reciprocal ranks */
+	double consensus_above; /* a score above it agrees that something was found */
+	double gap_scale;	/* the gap that counts as a whole one; above 0, likewise below */
+	double spread_scale;	/* the standard deviation that counts as the widest */
 };
 
 #define RETRIEVAL_OPTIONS_DEFAULT                                                                            \
 	((struct retrieval_options){ .weights = { 0.30, 0.20, 0.15, 0.15, 0.10, 0.05, 0.05 },                \
 				     .thresholds = LEVEL_THRESHOLDS_RETRIEVAL,                               \
-				     .rrf_scale = 1.0 })
+				     .rrf_scale = 1.0,                                                       \
+				     .consensus_above = 0.75,                                                \
+				     .gap_scale = 0.3,                                                       \
+				     .spread_scale = 0.2 })
 
 enum retrieval_interpretation {
 	RETRIEVAL_STRONG,

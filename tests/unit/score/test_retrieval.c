@@ -42,7 +42,7 @@ static const struct {
 			.graph_support = true,
 			.document_diversity = 1,
 			.interpretation = RETRIEVAL_WEAK },
-	  .codes = "review_results scattered_sources" },
+	  .codes = "review_results" },
 	{ .name = "one perfect chunk of no document reaches the same",
 	  .chunks = { { RERANK(1.0), GRAPH(0.2) } },
 	  .count = 1,
@@ -55,7 +55,7 @@ static const struct {
 			.graph_support = true,
 			.document_diversity = 1,
 			.interpretation = RETRIEVAL_WEAK },
-	  .codes = "review_results scattered_sources" },
+	  .codes = "review_results" },
 	{ .name = "three chunks with everything",
 	  /* 0.276 + 0.2·0.08/0.3 + 0.15 + 0.15 + 0.1·(1 − √0.0224/3/0.2) + 0.05 + 0.05/3; ranks differ by 1,
 	     1, −2 */
@@ -131,7 +131,7 @@ static const struct {
 			.scored_count = 1,
 			.document_diversity = 1,
 			.interpretation = RETRIEVAL_POOR },
-	  .codes = "expand_query scattered_sources" },
+	  .codes = "expand_query" },
 	{ .name = "a missing rerank falls to boosted, then to rrf; a chunk without any is not scored",
 	  /* scores 0.9 0.6: 0.27 + 0.20 + 0.075 + 0.075 + 0.1·(1 − 0.15/0.2) + 0.025 + 0.05/3 */
 	  .chunks = { { .document_id = DOC("a"), RRF(0.6) },
@@ -320,6 +320,26 @@ static void rankings(void **state)
 	}
 }
 
+static void scales_are_options(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	const struct retrieval_chunk chunks[] = { { .document_id = DOC("a"), RERANK(0.9) },
+						  { .document_id = DOC("a"), RERANK(0.6) } };
+	struct retrieval_options options = RETRIEVAL_OPTIONS_DEFAULT;
+	struct retrieval_score score;
+	/* 0.27 + 0.2 + 0.15/2 + 0.075 + 0.1·(1 − 0.15/0.2) + 0.025 + 0.05/2 */
+	retrieval_score(chunks, 2, &options, arena, &score);
+	assert_close("defaults", score.confidence, 0.695);
+	options.consensus_above = 0.5;
+	options.gap_scale = 0.5;
+	options.spread_scale = 0.3;
+	/* 0.27 + 0.12 + 0.15 + 0.075 + 0.1·(1 − 0.15/0.3) + 0.025 + 0.05/2 */
+	retrieval_score(chunks, 2, &options, arena, &score);
+	assert_int_equal(score.consensus_count, 2);
+	assert_close("others", score.confidence, 0.715);
+}
+
 static void levels_at_their_bounds(void **state)
 {
 	(void)state;
@@ -436,6 +456,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rankings),
+		cmocka_unit_test(scales_are_options),
 		cmocka_unit_test(levels_at_their_bounds),
 		cmocka_unit_test(no_results_even_with_zero_thresholds),
 		cmocka_unit_test(any_ranking_gives_figures_in_range),
