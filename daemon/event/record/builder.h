@@ -24,7 +24,9 @@ struct record_builder {
 	bool judge_failed;
 	enum disposition_finding wrong; /* why the answer is known to be wrong, or FINDING_COUNT_ */
 	str_t prompt_digest;		/* of the judge's prompts; absent: there is no judge */
-	struct sql_redaction redaction; /* of the generated SQL, where the record hides literals */
+	struct sql_redaction redaction; /* of the generated SQL, where the record hides literals; likewise */
+	const struct sql_redaction *redactions; /* of all texts of the event, that one first */
+	size_t redactions_count;		/* 0: the record hides nothing */
 	struct record_recommendation *recommendations;
 	size_t recommendations_count, recommendations_capacity;
 };
@@ -68,8 +70,20 @@ bool record_hides_literals(const struct record_builder *builder);
 int64_t record_offset(const struct record_builder *builder, int64_t offset);
 str_t record_message(const struct record_builder *builder, str_t message);
 
-/* A server's message without the literals of any of the event's texts, where the record hides them. */
+/* Finds the literals of all texts of the event, for what is below; where the record hides them. */
+void record_redact_texts(struct record_builder *builder);
+
+/* What others than our analysis have said (judges, validators) without the literals of any of the event's
+ * texts, where the record hides them. */
+str_t record_foreign_message(const struct record_builder *builder, str_t message);
+
+/* A server's message likewise, and without what it quotes. */
 str_t record_server_message(const struct record_builder *builder, str_t message);
 
-/* Takes literals out of the messages of all errors. To be called when all errors are there. */
+/* Takes literals out of what the members of the judge have said, where the record hides them; before
+ * record_build_judge. */
+void record_redact_verdicts(struct record_builder *builder);
+
+/* Takes literals out of the messages of all errors, where the record hides them. To be called when all errors
+ * are there, before anything repeats them. */
 void record_redact_errors(struct record_builder *builder);

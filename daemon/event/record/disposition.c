@@ -268,7 +268,7 @@ static str_t cause_of_technical(const struct record_builder *builder)
 		return STR_NONE;
 	if (upstream && upstream->errors_count > 0)
 		return arena_printf(builder->facts->arena, "upstream: " STR_FMT,
-				    STR_ARG(upstream->errors[0]));
+				    STR_ARG(record_foreign_message(builder, upstream->errors[0])));
 	if (analysis->sql.diagnostics_count > 0)
 		return record_message(builder, analysis->sql.diagnostics[0].message);
 	return upstream && !upstream->valid ? STR("upstream: not valid") : STR_NONE;

@@ -74,23 +74,23 @@ struct scored_query *record_build(struct record_facts *facts, const struct recor
 		.match = match_truth(facts->analysis.similarity),
 	};
 	if (record_hides_literals(&builder))
-		sql_redact(facts->query->sql, facts->analysis.dialect, facts->arena, &builder.redaction);
+		record_redact_texts(&builder);
 	fill_identity(&builder);
 	record_build_input(&builder);
 	record_build_confidence(&builder);
 	record_build_safety(&builder);
 	record_build_result(&builder);
+	record_redact_verdicts(&builder);
 	record_build_judge(&builder);
 	record_build_structure(&builder);
 	record_build_grading(&builder);
 	record_build_known_wrong(&builder);
 	record_build_evaluation(&builder);
 	record_build_label(&builder);
+	record_redact_errors(&builder);
 	record_build_disposition(&builder);
 	fill_advice(&builder);
 	fill_provenance(&builder);
-	if (record_hides_literals(&builder))
-		record_redact_errors(&builder);
 	builder.scored->errors = facts->errors;
 	builder.scored->errors_count = facts->errors_count;
 	return builder.scored;

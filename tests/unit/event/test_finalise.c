@@ -435,6 +435,99 @@ static void literals_are_hidden(void **state)
 	stages_end(&stages);
 }
 
+/* What others say of the event's texts, and the model's own reply, repeats their literals. */
+#define GOSSIP                                                                                               \
+	READ ",\"response\":{\"raw\":\"{\\\"sql\\\":\\\"name = "                                             \
+	     "'apple'\\\",\\\"why\\\":null,\\\"apple\\\":1}\","                                              \
+	     "\"required_fields\":[\"sql\"],\"optional_fields\":[\"why\",\"tables\"]},"                      \
+	     "\"retrieval\":{\"chunks\":[{\"chunk_id\":\"c\",\"rerank_score\":0.9}]},"                       \
+	     "\"diagnostic\":{\"valid\":true,\"errors\":[\"column name has no "                              \
+	     "apple\"],\"warnings\":[\"banana?\"]},"                                                         \
+	     "\"validator\":{\"is_valid\":false,\"errors\":[\"'cherry' is not allowed\"]},"                  \
+	     "\"candidates\":[{\"sql\":\"SELECT id FROM shop WHERE name = 'banana'\"},"                      \
+	     "{\"sql\":\"SELECT id FROM shop WHERE name > 'banana'\"}],"                                     \
+	     "\"ground_truth\":{\"sql\":\"SELECT id FROM shop WHERE name = "                                 \
+	     "'cherry'\",\"should_pass\":true}}"
+
+static const struct answer_case gossip[] = {
+	{ .what = "verdicts",
+	  .json = GOSSIP,
+	  .result = { .status = VALIDATION_EXECUTION_FAILED, .message = STR("no apple, no banana") },
+	  .relevance = { .score = 10, .reason = STR("asks for apple and banana, not for cherry") },
+	  .correctness = { .reason = STR("banana is no cherry") } },
+	{ .what = "errors",
+	  .json = GOSSIP,
+	  .result = { .status = VALIDATION_GROUND_TRUTH_FAILED,
+		      .error = ERR_GROUND_TRUTH_FAILED,
+		      .message = STR("no cherry") },
+	  .relevance = { .error = ERR_JUDGE_REPLY, .message = STR("the reply begins with apple") },
+	  .correctness = { .error = ERR_JUDGE_REPLY, .message = STR("the reply begins with banana") } },
+};
+
+/* Everything that is published of the event, as text. */
+static const char *published(struct event *event)
+{
+	struct err_detail detail = { "" };
+	if (event_encode(event, &detail))
+		fail_msg("%s", detail.message);
+	return arena_str(event->arena, buf_str(&event->encoded)).ptr;
+}
+
+static void literals_are_hidden_wherever_they_are_repeated(void **state)
+{
+	struct stages stages;
+	(void)state;
+	stages_begin_with_target(&stages);
+	stages.context.judge = stages_judge();
+	stages.config->records.redact_literals = true;
+	stages.config->diagnostic.source = CONFIG_DIAGNOSTIC_WORST;
+	for (size_t i = 0; i < COUNT_OF(gossip); i++) {
+		struct event *event = finalised(&stages, &gossip[i]);
+		const struct generated_query *input = event->scored->input;
+		print_message("%s\n", gossip[i].what);
+		const char *text = published(event);
+		static const char *const hidden[] = { "apple", "banana", "cherry" };
+		for (size_t k = 0; k < COUNT_OF(hidden); k++)
+			if (strstr(text, hidden[k]))
+				fail_msg("%s: %s", hidden[k], text);
+		/* the rest is there: the reply's quality can be told from what is left of it */
+		assert_string_equal(input->response->raw.ptr, "{\"sql\":\"?\",\"why\":null}");
+		assert_string_equal(input->diagnostic->errors[0].ptr, "column name has no ?");
+		assert_string_equal(input->validator->errors[0].ptr, "? is not allowed");
+		assert_string_equal(input->candidates[1].sql.ptr, "SELECT id FROM shop WHERE name > ?");
+		stages_event_free(event);
+	}
+	stages_end(&stages);
+}
+
+static void replies_that_are_no_objects_are_hidden(void **state)
+{
+	static const struct {
+		const char *raw, *left;
+	} cases[] = {
+		{ "prose about apples", "?" },
+		{ "[\\\"apple\\\"]", "?" },
+		{ "{}", "{}" },
+		{ "{\\\"sql\\\":{\\\"name\\\":\\\"apple\\\"}}", "{\"sql\":\"?\"}" },
+	};
+	struct stages stages;
+	(void)state;
+	stages_begin(&stages);
+	stages.config->records.redact_literals = true;
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		char json[256];
+		(void)snprintf(
+			json, sizeof json,
+			"{\"sql\":\"SELECT 1\",\"response\":{\"raw\":\"%s\",\"required_fields\":[\"sql\"]}}",
+			cases[i].raw);
+		struct event *event = stages_analysed(&stages, json);
+		event_finalise(event);
+		assert_string_equal(event->scored->input->response->raw.ptr, cases[i].left);
+		stages_event_free(event);
+	}
+	stages_end(&stages);
+}
+
 int main(int argc, char **argv)
 {
 	if (is_worker(argc, argv))
@@ -446,6 +539,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(record_says_where_from),
 		cmocka_unit_test(prompts_are_named),
 		cmocka_unit_test(literals_are_hidden),
+		cmocka_unit_test(literals_are_hidden_wherever_they_are_repeated),
+		cmocka_unit_test(replies_that_are_no_objects_are_hidden),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
