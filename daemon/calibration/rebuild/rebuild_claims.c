@@ -47,28 +47,13 @@ _Static_assert(CLAIMS_MAX == 1000, "EXPECTED has it as a literal");
 	"SELECT (SELECT count(*) FROM rebuild_stored_claims WHERE application = '" CALIBRATION_OTHER "') + " \
 	"(SELECT count(*) FROM " REBUILD_CLAIMS " WHERE application = '" CALIBRATION_OTHER "')"
 
-static void make_bounds(const struct rebuild_log *log, struct buf *partitions, struct buf *first)
-{
-	for (size_t i = 0; i < log->count; i++) {
-		const struct rebuild_partition *partition = &log->partitions[i];
-		int64_t from =
-			partition->claims_from > partition->low ? partition->claims_from : partition->low;
-		if (partition->foreign)
-			continue;
-		buf_printf(partitions, "%s%d", partitions->len ? "," : "{", (int)log->spans[i].partition);
-		buf_printf(first, "%s%lld", first->len ? "," : "{", (long long)from);
-	}
-	buf_append_text(partitions, partitions->len ? "}" : "{}");
-	buf_append_text(first, first->len ? "}" : "{}");
-}
-
 static err_t query_bounds(struct database *database, const char *sql, const struct rebuild_log *scored,
 			  int64_t since_ms, PGresult **ret_result, struct err_detail *detail)
 {
-	_cleanup_(buf_free) struct buf partitions = BUF_INIT, first = BUF_INIT;
+	_cleanup_(rebuild_places_free) struct rebuild_places places = REBUILD_PLACES_INIT;
 	struct database_number_text since;
-	make_bounds(scored, &partitions, &first);
-	const char *const parameters[] = { partitions.data, first.data,
+	rebuild_log_places(scored, REBUILD_CLAIMED, &places);
+	const char *const parameters[] = { places.partitions.data, places.first.data,
 					   database_number_text(&since, since_ms) };
 	return database_query(database, sql, 3, parameters, ret_result, detail);
 }

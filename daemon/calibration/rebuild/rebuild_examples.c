@@ -78,30 +78,14 @@ _Static_assert(EXAMPLES_A_PAST_DAY == 500 && EXAMPLES_A_DAY == 5000, "ROOM has t
 	" SELECT (SELECT count(*) FROM stored WHERE known), exact.differing + loose.differing "              \
 	"FROM exact, loose"
 
-/* Partitions of the log and the first record of each that is drawn again, as arrays of PostgreSQL. */
-static void make_bounds(const struct rebuild_log *log, struct buf *partitions, struct buf *first)
-{
-	for (size_t i = 0; i < log->count; i++) {
-		const struct rebuild_partition *partition = &log->partitions[i];
-		int64_t from =
-			partition->learnt_from > partition->low ? partition->learnt_from : partition->low;
-		if (partition->foreign)
-			continue;
-		buf_printf(partitions, "%s%d", partitions->len ? "," : "{", (int)log->spans[i].partition);
-		buf_printf(first, "%s%lld", first->len ? "," : "{", (long long)from);
-	}
-	buf_append_text(partitions, partitions->len ? "}" : "{}");
-	buf_append_text(first, first->len ? "}" : "{}");
-}
-
 static err_t query_range(struct database *database, const char *sql,
 			 const struct rebuild_examples_range *range, int parameters_count,
 			 PGresult **ret_result, struct err_detail *detail)
 {
-	_cleanup_(buf_free) struct buf partitions = BUF_INIT, first = BUF_INIT;
+	_cleanup_(rebuild_places_free) struct rebuild_places places = REBUILD_PLACES_INIT;
 	struct database_number_text since, former, recent;
-	make_bounds(range->scored, &partitions, &first);
-	const char *const parameters[] = { partitions.data, first.data,
+	rebuild_log_places(range->scored, REBUILD_LEARNT, &places);
+	const char *const parameters[] = { places.partitions.data, places.first.data,
 					   database_number_text(&since, range->since_ms / DAY_MS),
 					   database_number_text(&former, range->former_ms),
 					   database_number_text(&recent, range->now_ms / DAY_MS - 1) };

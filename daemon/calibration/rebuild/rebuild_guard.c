@@ -167,7 +167,7 @@ err_t rebuild_guard_identity(struct database *database, const struct rebuild_log
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
 	_cleanup_(rebuild_places_free) struct rebuild_places places = REBUILD_PLACES_INIT;
 	struct database_number_text since;
-	rebuild_log_places(scored, &places);
+	rebuild_log_places(scored, REBUILD_ALL, &places);
 	const char *const parameters[] = { places.partitions.data, places.first.data,
 					   database_number_text(&since, since_ms) };
 	err_t err = database_query(database, identities[rows].sql, 3, parameters, &result, detail);
@@ -246,7 +246,7 @@ static err_t find_rows(struct database *database, const struct rebuild_log *scor
 {
 	_cleanup_(rebuild_places_free) struct rebuild_places places = REBUILD_PLACES_INIT;
 	struct database_number_text begin, since;
-	rebuild_log_places(scored, &places);
+	rebuild_log_places(scored, REBUILD_ALL, &places);
 	const char *const parameters[] = { places.partitions.data, places.first.data,
 					   database_number_text(&begin, scored->begin_ms),
 					   database_number_text(&since, since_ms) };

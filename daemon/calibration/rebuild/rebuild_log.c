@@ -113,14 +113,27 @@ void rebuild_places_free(struct rebuild_places *places)
 	buf_free(&places->first);
 }
 
-void rebuild_log_places(const struct rebuild_log *log, struct rebuild_places *ret_places)
+static int64_t first_of(const struct rebuild_partition *partition, enum rebuild_part part)
+{
+	const int64_t from[] = {
+		[REBUILD_ALL] = partition->low,
+		[REBUILD_REMEMBERED] = partition->remembered_from,
+		[REBUILD_LEARNT] = partition->learnt_from,
+		[REBUILD_CLAIMED] = partition->claims_from,
+	};
+	return from[part] > partition->low ? from[part] : partition->low;
+}
+
+void rebuild_log_places(const struct rebuild_log *log, enum rebuild_part part,
+			struct rebuild_places *ret_places)
 {
 	struct buf *partitions = &ret_places->partitions, *first = &ret_places->first;
 	for (size_t i = 0; i < log->count; i++) {
 		if (log->partitions[i].foreign)
 			continue;
 		buf_printf(partitions, "%s%d", partitions->len ? "," : "{", (int)log->spans[i].partition);
-		buf_printf(first, "%s%lld", first->len ? "," : "{", (long long)log->partitions[i].low);
+		buf_printf(first, "%s%lld", first->len ? "," : "{",
+			   (long long)first_of(&log->partitions[i], part));
 	}
 	buf_append_text(partitions, partitions->len ? "}" : "{}");
 	buf_append_text(first, first->len ? "}" : "{}");

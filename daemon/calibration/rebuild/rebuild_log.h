@@ -47,7 +47,11 @@ void rebuild_log_note_time(struct rebuild_log *log, size_t index, const rd_kafka
 /* How many offsets are left to be read. */
 int64_t rebuild_log_left(const struct rebuild_log *log);
 
-/* Partitions that are read and the first record of each that is kept, as arrays of PostgreSQL. */
+/* What is read of a partition from its first record on that is kept: all of it, or what is remembered, or
+ * sampled, or whose claims are kept. */
+enum rebuild_part { REBUILD_ALL, REBUILD_REMEMBERED, REBUILD_LEARNT, REBUILD_CLAIMED };
+
+/* Partitions that are read and the first record of each, as arrays of PostgreSQL. */
 struct rebuild_places {
 	struct buf partitions, first;
 };
@@ -58,5 +62,6 @@ struct rebuild_places {
 	}
 
 /* The caller frees them. */
-void rebuild_log_places(const struct rebuild_log *log, struct rebuild_places *ret_places);
+void rebuild_log_places(const struct rebuild_log *log, enum rebuild_part part,
+			struct rebuild_places *ret_places);
 void rebuild_places_free(struct rebuild_places *places);

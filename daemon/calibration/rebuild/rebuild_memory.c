@@ -129,8 +129,8 @@ err_t rebuild_memory_replace(struct database *database, const struct rebuild_mem
 	struct rebuild_memory_replaced replaced = { 0 };
 	const char *const parameters[] = { database_number_text(&since, range->since_ms),
 					   database_number_text(&until, range->until_ms) };
-	rebuild_log_places(range->scored, &scored);
-	rebuild_log_places(range->feedback, &feedback);
+	rebuild_log_places(range->scored, REBUILD_ALL, &scored);
+	rebuild_log_places(range->feedback, REBUILD_ALL, &feedback);
 	err_t err = database_script(database, "ANALYZE rebuild_events; ANALYZE rebuild_feedback", detail);
 	if (!err)
 		err = database_query(database, COUNTED_DAYS, 2, parameters, &result, detail);

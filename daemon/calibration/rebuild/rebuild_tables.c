@@ -373,56 +373,22 @@ err_t rebuild_tables_copy_memory(struct database *database, int64_t since_ms, st
 					       "WHERE s.there IS NULL OR c.there IS NULL "                   \
 					       "OR s.correct <> c.correct"
 
-/* As arrays of PostgreSQL: partitions of the log, the first record of each that can be compared, and the
- * first whose features can. */
-struct memory_bounds {
-	struct buf partitions, first, learnt;
-};
-
-static void free_bounds(struct memory_bounds *bounds)
-{
-	buf_free(&bounds->partitions);
-	buf_free(&bounds->first);
-	buf_free(&bounds->learnt);
-}
-
-static void append_number(struct buf *array, int64_t number)
-{
-	buf_printf(array, "%s%lld", array->len ? "," : "{", (long long)number);
-}
-
-static void make_bounds(const struct rebuild_log *log, bool events, struct memory_bounds *bounds)
-{
-	struct buf *const arrays[] = { &bounds->partitions, &bounds->first, &bounds->learnt };
-	for (size_t i = 0; i < log->count; i++) {
-		const struct rebuild_partition *partition = &log->partitions[i];
-		int64_t from = partition->low;
-		if (events && partition->remembered_from > from)
-			from = partition->remembered_from;
-		if (partition->foreign)
-			continue;
-		append_number(&bounds->partitions, log->spans[i].partition);
-		append_number(&bounds->first, from);
-		append_number(&bounds->learnt, partition->learnt_from);
-	}
-	for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-		buf_append_text(arrays[i], arrays[i]->len ? "}" : "{}");
-}
-
 static err_t compare_rows(struct database *database, const char *sql, const struct rebuild_log *log,
 			  const struct rebuild_memory *memory, bool events, int64_t *ret_differing,
 			  struct err_detail *detail)
 {
-	_cleanup_(free_bounds) struct memory_bounds bounds = { BUF_INIT, BUF_INIT, BUF_INIT };
+	_cleanup_(rebuild_places_free) struct rebuild_places places = REBUILD_PLACES_INIT;
+	_cleanup_(rebuild_places_free) struct rebuild_places learnt = REBUILD_PLACES_INIT;
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
 	struct database_number_text since, until, verdicts;
-	make_bounds(log, events, &bounds);
-	const char *const parameters[] = { bounds.partitions.data,
-					   bounds.first.data,
+	rebuild_log_places(log, events ? REBUILD_REMEMBERED : REBUILD_ALL, &places);
+	rebuild_log_places(log, REBUILD_LEARNT, &learnt);
+	const char *const parameters[] = { places.partitions.data,
+					   places.first.data,
 					   database_number_text(&since, memory->since_ms),
 					   database_number_text(&until, memory->until_ms),
 					   database_number_text(&verdicts, memory->verdicts_since_ms),
-					   bounds.learnt.data };
+					   learnt.first.data };
 	err_t err = database_query(database, sql, events ? 6 : 4, parameters, &result, detail);
 	if (!err)
 		*ret_differing = database_integer_at(result, 0, 0);
