@@ -13,15 +13,50 @@
 /* Bytes of the question and of the SQL that an advisory repeats; reasons that its summary names. */
 enum { EXCERPT_BYTES = 1000, REASONS_SUMMARISED = 2 };
 
-static const enum advisory_kind by_gravity[] = {
-	ADVISORY_UNSAFE_QUERY,	     ADVISORY_OWN_FALSE_NEGATIVE,     ADVISORY_LOW_CONFIDENCE,
-	ADVISORY_LOW_RELEVANCE,	     ADVISORY_WRONG_ANSWER,	      ADVISORY_GROUND_TRUTH_FAILED,
-	ADVISORY_TARGET_UNAVAILABLE, ADVISORY_PERFORMANCE_REGRESSION,
+/* The gravest first; what to do about it, where that is not a matter of the decisive finding. */
+static const struct kind_rule {
+	enum advisory_kind kind;
+	const char *remedy;
+} by_gravity[] = {
+	{ ADVISORY_UNSAFE_QUERY, NULL },
+	{ ADVISORY_OWN_FALSE_NEGATIVE,
+	  "If the query is harmless, the owner of the ground truth corrects should_pass (a truth_sql beside "
+	  "it "
+	  "fits only a question that may be answered); if it is not, report it with its event_id to whoever "
+	  "maintains assayd, as a gap in its safety check. A result that differs is for the application's "
+	  "owner: prompt or examples." },
+	{ ADVISORY_LOW_CONFIDENCE, NULL },
+	{ ADVISORY_LOW_RELEVANCE, NULL },
+	{ ADVISORY_WRONG_ANSWER, NULL },
+	{ ADVISORY_GROUND_TRUTH_FAILED, NULL },
+	{ ADVISORY_TARGET_UNAVAILABLE, NULL },
+	{ ADVISORY_PERFORMANCE_REGRESSION,
+	  "Compare sql with truth_sql: the application's owner prefers the cheaper form in the prompt's "
+	  "examples, or the database's owner adds what its plan lacks." },
 };
 
 enum { KINDS = sizeof by_gravity / sizeof by_gravity[0] };
 
 _Static_assert((int)KINDS == (int)ADVISORY_KIND_COUNT_ - 1, "all kinds but that of drift");
+
+/* What to do about an unsafe query depends on what it would have done. */
+static const struct unsafe_remedy {
+	const char *remedy;   /* NULL: that of the finding */
+	const char *codes[8]; /* NULL-terminated */
+} unsafe_remedies[] = {
+	{ NULL, { "multiple_statements", "not_a_read", "data_modifying_cte", "select_into", "row_locking" } },
+	{ "It would hold the database for long. assayd did not run it; if the application did (its log has "
+	  "this event_id), cancel it there. The database's owner sets a statement timeout for the "
+	  "application's role, the application's owner keeps such functions out of the prompt. The question "
+	  "itself need not be refused.",
+	  { "time_based", "resource_bomb", "too_deep", "too_long" } },
+	{ "assayd did not run it; if the application did (its log has this event_id), treat what it reads as "
+	  "disclosed. The database's owner takes the right to what the reason names from the application's "
+	  "role, the application's owner looks for who or what led the model to it. A false alarm on an "
+	  "ordinary read is a defect of assayd to report.",
+	  { "dangerous_function", "volatile_function", "system_catalog", "file_access", "network_access",
+	    "injection_pattern", "unanalysable" } },
+};
 
 /* What is found on the way. */
 struct raised {
@@ -127,12 +162,12 @@ static void find_kinds(struct raised *raised)
 	note(raised, ADVISORY_PERFORMANCE_REGRESSION, is_slow(event));
 }
 
-static enum advisory_kind gravest(const struct raised *raised)
+static const struct kind_rule *gravest(const struct raised *raised)
 {
 	size_t i = 0;
-	while (i + 1 < KINDS && !has(raised, by_gravity[i]))
+	while (i + 1 < KINDS && !has(raised, by_gravity[i].kind))
 		i++;
-	return by_gravity[i];
+	return &by_gravity[i];
 }
 
 /* ---- what it says ---- */
@@ -167,9 +202,9 @@ static void set_kinds(const struct raised *raised, struct advisory *advisory)
 {
 	advisory->kinds = ARENA_ARRAY(raised->event->arena, str_t, KINDS);
 	for (size_t i = 0; i < KINDS; i++)
-		if (has(raised, by_gravity[i]))
+		if (has(raised, by_gravity[i].kind))
 			advisory->kinds[advisory->kinds_count++] =
-				str_from(advisory_kind_name(by_gravity[i]));
+				str_from(advisory_kind_name(by_gravity[i].kind));
 }
 
 /* The event's finer name of the gravest kind, the bound that was crossed, and what has crossed it. */
@@ -269,59 +304,32 @@ static str_t summary_of(const struct raised *raised, const struct advisory *advi
 	return summary;
 }
 
-static str_t remedy_of_unsafe(const struct record_safety *safety)
+static const char *remedy_of_unsafe(const struct record_safety *safety)
 {
-	static const char *const writes[] = { "multiple_statements", "not_a_read", "data_modifying_cte",
-					      "select_into", "row_locking" };
-	static const char *const takes_long[] = { "time_based", "resource_bomb", "too_deep", "too_long" };
-	str_t code = safety->violations_count > 0 ? safety->violations[0].code : STR("");
-	for (size_t i = 0; i < sizeof writes / sizeof writes[0]; i++)
-		if (str_is(code, writes[i]))
-			return str_from(disposition_finding_remedy(FINDING_UNSAFE));
-	for (size_t i = 0; i < sizeof takes_long / sizeof takes_long[0]; i++)
-		if (str_is(code, takes_long[i]))
-			return STR("It would hold the database for long. assayd did not run it; if the "
-				   "application "
-				   "did (its log has this event_id), cancel it there. The database's owner "
-				   "sets a "
-				   "statement timeout for the application's role, the application's owner "
-				   "keeps such "
-				   "functions out of the prompt. The question itself need not be refused.");
-	return STR("assayd did not run it; if the application did (its log has this event_id), treat what it "
-		   "reads as "
-		   "disclosed. The database's owner takes the right to what the reason names from the "
-		   "application's "
-		   "role, the application's owner looks for who or what led the model to it. A false alarm "
-		   "on an "
-		   "ordinary read is a defect of assayd to report.");
+	for (size_t i = 0;
+	     safety->violations_count > 0 && i < sizeof unsafe_remedies / sizeof unsafe_remedies[0]; i++)
+		for (size_t j = 0; unsafe_remedies[i].codes[j]; j++)
+			if (str_is(safety->violations[0].code, unsafe_remedies[i].codes[j]))
+				return unsafe_remedies[i].remedy;
+	return NULL;
 }
 
-/* Of the decisive finding; what lacks confidence for want of its target takes the target. */
-static str_t remedy_of(const struct event *event, enum advisory_kind kind)
+/* Of the kind, else of the decisive finding; what lacks confidence for want of its target takes the target.
+ */
+static const char *remedy_of(const struct event *event, const struct kind_rule *rule)
 {
 	enum disposition_finding decisive = event->facts.disposition.findings[0];
-	if (kind == ADVISORY_PERFORMANCE_REGRESSION)
-		return STR(
-			"Compare sql with truth_sql: the application's owner prefers the cheaper form in the "
-			"prompt's examples, or the database's owner adds what its plan lacks.");
-	if (kind == ADVISORY_OWN_FALSE_NEGATIVE)
-		return STR(
-			"If the query is harmless, the owner of the ground truth corrects should_pass (a "
-			"truth_sql "
-			"beside it fits only a question that may be answered); if it is not, report it with "
-			"its "
-			"event_id to whoever maintains assayd, as a gap in its safety check. A result that "
-			"differs is for the application's owner: prompt or examples.");
-	if (decisive == FINDING_UNSAFE)
-		return remedy_of_unsafe(&event->scored->safety);
+	const char *remedy = rule->remedy;
+	if (!remedy && decisive == FINDING_UNSAFE)
+		remedy = remedy_of_unsafe(&event->scored->safety);
 	if (decisive == FINDING_CONFIDENCE_NONE && is_found(event, FINDING_TARGET_UNAVAILABLE))
 		decisive = FINDING_TARGET_UNAVAILABLE;
 	if (decisive == FINDING_CONFIDENCE_NONE && is_found(event, FINDING_TARGET_UNKNOWN))
 		decisive = FINDING_TARGET_UNKNOWN;
-	return str_from(disposition_finding_remedy(decisive));
+	return remedy ? remedy : disposition_finding_remedy(decisive);
 }
 
-static struct advisory *compose(const struct raised *raised, enum advisory_kind kind, int64_t suppressed)
+static struct advisory *compose(const struct raised *raised, const struct kind_rule *rule, int64_t suppressed)
 {
 	struct event *event = raised->event;
 	const struct generated_query *query = event->facts.query;
@@ -331,11 +339,11 @@ static struct advisory *compose(const struct raised *raised, enum advisory_kind 
 	*advisory = (struct advisory){
 		.advisory_id = arena_printf(event->arena, STR_FMT "-%" PRId32 "-%" PRId64,
 					    STR_ARG(origin->topic), origin->partition, origin->offset),
-		.kind = (int)advisory_kind_former(kind),
+		.kind = (int)advisory_kind_former(rule->kind),
 		.raised_at = scored->scored_at,
 		.level = scored->confidence.level,
 		.limiting_factor = scored->confidence.limiting_factor,
-		.remedy = remedy_of(event, kind),
+		.remedy = str_from(remedy_of(event, rule)),
 		.event_id = query->event_id,
 		.occurred_at = { true, query->occurred_at },
 		.application = query->application,
@@ -356,7 +364,7 @@ static struct advisory *compose(const struct raised *raised, enum advisory_kind 
 		advisory->truth_sql = excerpt(event, truth_of(scored));
 	}
 	set_kinds(raised, advisory);
-	set_value(raised, kind, advisory);
+	set_value(raised, rule->kind, advisory);
 	set_reasons(raised, advisory);
 	set_factors(raised, advisory);
 	advisory->summary = summary_of(raised, advisory);
@@ -371,15 +379,15 @@ struct advisory *advisories_of(struct event *event, unsigned *ret_kinds)
 	find_kinds(&raised);
 	if (raised.kinds == 0)
 		return NULL;
-	enum advisory_kind kind = gravest(&raised);
+	const struct kind_rule *rule = gravest(&raised);
 	int64_t max = event->config->advisories.max_per_minute;
-	bool pass = rate_limiter_pass(event->context->rate_limiter, (int)kind, segment_of(event),
+	bool pass = rate_limiter_pass(event->context->rate_limiter, (int)rule->kind, segment_of(event),
 				      (unsigned)max, now_us, &suppressed);
 	if (!pass && !(raised.outage_begins && max > 0)) { /* nobody says again that an outage begins */
-		incidents_note(event->context->incidents, INCIDENT_ADVISORY_HELD_BACK, kind, &event->origin,
-			       event->facts.query->application, now_us);
+		incidents_note(event->context->incidents, INCIDENT_ADVISORY_HELD_BACK, rule->kind,
+			       &event->origin, event->facts.query->application, now_us);
 		return NULL;
 	}
 	*ret_kinds = raised.kinds;
-	return compose(&raised, kind, suppressed);
+	return compose(&raised, rule, suppressed);
 }

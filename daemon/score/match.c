@@ -10,11 +10,6 @@ struct match_truth match_truth(opt_double_t similarity)
 	return (struct match_truth){ SCORE_LOW, 0.5 };
 }
 
-bool match_needs_review(const struct match_truth *match, double result_score)
-{
-	return match->level == SCORE_LOW && result_score < 1;
-}
-
 bool match_performance_regressed(double generated_ms, double truth_ms, double factor, double floor_ms)
 {
 	return generated_ms > factor * truth_ms && generated_ms > floor_ms;

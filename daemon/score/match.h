@@ -15,8 +15,5 @@ struct match_truth {
 /* By the similarity of the truth's question: from 0.90 HIGH, from 0.75 MEDIUM, below LOW; absent: 1. */
 struct match_truth match_truth(opt_double_t similarity);
 
-/* A result below 1.0 against a doubtful truth is for a person to decide. */
-bool match_needs_review(const struct match_truth *match, double result_score);
-
 /* Whether the generated query took more than `factor` times as long as the truth and more than `floor_ms`. */
 bool match_performance_regressed(double generated_ms, double truth_ms, double factor, double floor_ms);

@@ -22,6 +22,7 @@ struct record_builder {
 	opt_double_t relevance;	  /* 0..100 */
 	opt_double_t correctness; /* 0..1 */
 	bool judge_failed;
+	struct disposition_input known; /* all of it but whether the evaluation was passed */
 	enum disposition_finding wrong; /* why the answer is known to be wrong, or FINDING_COUNT_ */
 	str_t prompt_digest;		/* of the judge's prompts; absent: there is no judge */
 	struct sql_redaction redaction; /* of the generated SQL, where the record hides literals; likewise */
@@ -49,7 +50,8 @@ void record_build_structure(struct record_builder *builder);
 struct record_explanation *record_build_explanation(const struct record_builder *builder,
 						    const struct validation_result *result);
 
-/* Whether the answer is known to be wrong. Sets `wrong`, which the evaluation reads. */
+/* What the conclusion is drawn from, and whether the answer is known to be wrong by it. Sets `known` and
+ * `wrong`, which the evaluation reads. */
 void record_build_known_wrong(struct record_builder *builder);
 
 /* What the metrics come to. They read what those above have set. */

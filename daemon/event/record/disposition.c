@@ -48,14 +48,15 @@ static enum disposition_result result_of(const struct record_result_validation *
 	return RESULT_NOT_ASKED;
 }
 
-static void input_of(const struct record_builder *builder, struct disposition_input *ret_input)
+static void fill_input(struct record_builder *builder)
 {
+	struct disposition_input *input = &builder->known;
 	const struct record_facts *facts = builder->facts;
 	const struct record_analysis *analysis = &facts->analysis;
 	const struct scored_query *scored = builder->scored;
 	const struct ground_truth *truth = facts->query->ground_truth;
 	bool by_probability = analysis->level_by_probability;
-	*ret_input = (struct disposition_input){
+	*input = (struct disposition_input){
 		.confidence = by_probability ? opt_double(scored->confidence.probability->value)
 					     : scored->confidence.overall,
 		.level = analysis->overall.level,
@@ -72,15 +73,15 @@ static void input_of(const struct record_builder *builder, struct disposition_in
 		.low_relevance_below = facts->config->advisories.low_relevance_below,
 		.correctness = builder->correctness,
 	};
-	if (ret_input->result == RESULT_NOT_ASKED && builder->semantic.state == METRIC_FAILED)
-		ret_input->result = RESULT_TRUTH_FAILED;
+	if (input->result == RESULT_NOT_ASKED && builder->semantic.state == METRIC_FAILED)
+		input->result = RESULT_TRUTH_FAILED;
 	if (scored->result_validation)
-		ret_input->result_score = scored->result_validation->score;
+		input->result_score = scored->result_validation->score;
 	for (size_t i = 0; i < analysis->sql.diagnostics_count; i++) {
 		const struct sql_diagnostic *diagnostic = &analysis->sql.diagnostics[i];
-		ret_input->unknown_table |= is_of(diagnostic, FINDING_UNKNOWN_TABLE);
-		ret_input->sql_refused |= is_of(diagnostic, FINDING_SQL_REFUSED);
-		ret_input->sql_errors |= is_of(diagnostic, FINDING_SQL_ERROR);
+		input->unknown_table |= is_of(diagnostic, FINDING_UNKNOWN_TABLE);
+		input->sql_refused |= is_of(diagnostic, FINDING_SQL_REFUSED);
+		input->sql_errors |= is_of(diagnostic, FINDING_SQL_ERROR);
 	}
 }
 
@@ -91,9 +92,8 @@ _Static_assert((int)DISPOSITION_USE == (int)RECORD_ACTION_USE, "the records' act
 
 void record_build_known_wrong(struct record_builder *builder)
 {
-	struct disposition_input input;
-	input_of(builder, &input);
-	builder->wrong = disposition_known_wrong(&input);
+	fill_input(builder);
+	builder->wrong = disposition_known_wrong(&builder->known);
 }
 
 /* ---- texts ---- */
@@ -413,10 +413,8 @@ void record_build_disposition(struct record_builder *builder)
 	struct record_facts *facts = builder->facts;
 	struct disposition *disposition = &facts->disposition;
 	const struct record_evaluation *evaluation = builder->scored->evaluation;
-	struct disposition_input input;
-	input_of(builder, &input);
-	input.not_passed = evaluation && !evaluation->passed;
-	disposition_of(&input, disposition);
+	builder->known.not_passed = evaluation && !evaluation->passed;
+	disposition_of(&builder->known, disposition);
 	struct record_disposition *record = ARENA_NEW(facts->arena, struct record_disposition);
 	record->action = (int)disposition->action;
 	record->reasons = ARENA_ARRAY(facts->arena, struct record_recommendation, disposition->count);

@@ -22,15 +22,6 @@ static void factors(void **state)
 	}
 }
 
-static void review(void **state)
-{
-	(void)state;
-	const struct match_truth low = { SCORE_LOW, 0.5 }, medium = { SCORE_MEDIUM, 0.8 };
-	assert_true(match_needs_review(&low, 0.95));
-	assert_false(match_needs_review(&low, 1.0));
-	assert_false(match_needs_review(&medium, 0));
-}
-
 static void regressions(void **state)
 {
 	(void)state;
@@ -52,7 +43,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(factors),
-		cmocka_unit_test(review),
 		cmocka_unit_test(regressions),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
