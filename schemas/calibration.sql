@@ -872,3 +872,19 @@ COMMENT ON TABLE calibration_model_judgements IS 'what labels of later events sa
 COMMENT ON COLUMN calibration_model_judgements.until IS 'up to where labels were there: scored_at of 19 of 20 of those that it judged by';
 COMMENT ON COLUMN calibration_model_judgements.ece_deviation IS 'standard error of ece';
 COMMENT ON COLUMN calibration_models.proven IS 'when it came into use; calibration_model_judgements has what was found later';
+
+-- migration 18: how far confidence and outcomes were apart when an episode was opened
+
+-- Over the window, and in the group (by level) that differs most surely. Null where no window saw the drift then, and in
+-- episodes of programs before this migration.
+ALTER TABLE calibration_drift_episodes
+	ADD COLUMN opening_confidence double precision,
+	ADD COLUMN opening_accuracy double precision,
+	ADD COLUMN opening_group text CHECK (opening_group IN ('VERY_LOW_CONFIDENCE', 'LOW_CONFIDENCE', 'MEDIUM_CONFIDENCE', 'HIGH_CONFIDENCE')),
+	ADD COLUMN opening_group_cases bigint,
+	ADD COLUMN opening_group_confidence double precision,
+	ADD COLUMN opening_group_accuracy double precision;
+
+COMMENT ON COLUMN calibration_drift_episodes.opening_confidence IS 'mean confidence over the window at opened_at';
+COMMENT ON COLUMN calibration_drift_episodes.opening_accuracy IS 'share that was right over the window at opened_at';
+COMMENT ON COLUMN calibration_drift_episodes.opening_group IS 'the level whose share differs from its confidence most surely';

@@ -22,17 +22,30 @@ static double divergence(double accuracy, double confidence)
 	return right + wrong;
 }
 
+/* How surely the accuracy of the group differs from its confidence. */
+static double evidence(const struct calibration_part *group)
+{
+	/* sums of confidences of 1 need not be exactly 1 */
+	if (group->cases == 0 || fabs(group->accuracy - group->confidence) <= 1e-9)
+		return 0;
+	return group->effective * divergence(group->accuracy, fmin(1, group->confidence));
+}
+
+int drift_worst_group(const struct calibration_report *report)
+{
+	int worst = -1;
+	for (int i = 0; i < CALIBRATION_GROUPS; i++)
+		if (report->groups[i].cases > 0 &&
+		    (worst < 0 || evidence(&report->groups[i]) > evidence(&report->groups[worst])))
+			worst = i;
+	return worst;
+}
+
 static bool significant(const struct drift_limits *limits, const struct calibration_report *report)
 {
 	double needed = log(2 * CALIBRATION_GROUPS * 1e4 / limits->false_alarms_per_10k);
-	for (int i = 0; i < CALIBRATION_GROUPS; i++) {
-		const struct calibration_part *group = &report->groups[i];
-		/* sums of confidences of 1 need not be exactly 1 */
-		if (group->cases > 0 && fabs(group->accuracy - group->confidence) > 1e-9 &&
-		    group->effective * divergence(group->accuracy, fmin(1, group->confidence)) >= needed)
-			return true;
-	}
-	return false;
+	int worst = drift_worst_group(report);
+	return worst >= 0 && evidence(&report->groups[worst]) >= needed;
 }
 
 static bool calibrated(const struct calibration_report *report)

@@ -33,6 +33,10 @@ struct drift_limits {
 	double false_alarms_per_10k; /* above 0 */
 };
 
+/* The group (enum confidence_level) whose accuracy differs most surely from its mean confidence; negative: no
+ * group has cases. */
+int drift_worst_group(const struct calibration_report *report);
+
 enum drift_change { DRIFT_STAYS, DRIFT_OPENS, DRIFT_CLOSES };
 
 /* `open`: there is an open episode. */

@@ -127,15 +127,31 @@ static str_t name_source(const struct drift_episode *episode, struct arena *aren
 			    prompt.len ? ", prompt version " : "", STR_ARG(prompt));
 }
 
+/* How far confidence and outcomes are apart, and on which side; nothing where that was not noted. */
+static str_t summarise_gap(const struct drift_episode *episode, struct arena *arena)
+{
+	bool over = episode->opening_group_confidence > episode->opening_group_accuracy;
+	if (!str_present(episode->opening_group))
+		return STR("");
+	return arena_printf(arena,
+			    ". Confidence is too %s: %.0f %% were right where it said %.0f %%, most surely "
+			    "at " STR_FMT " (%lld cases, %.0f %% right, said %.0f %%)",
+			    over ? "high" : "low", 100 * episode->opening_accuracy,
+			    100 * episode->opening_confidence, STR_ARG(episode->opening_group),
+			    (long long)episode->opening_group_cases, 100 * episode->opening_group_accuracy,
+			    100 * episode->opening_group_confidence);
+}
+
 static str_t summarise_score(const struct drift_episode *episode, struct arena *arena)
 {
 	str_t window = window_in_words(episode->window_s, arena), source = name_source(episode, arena);
-	return arena_printf(
-		arena,
-		"Band score %.2f over the last " STR_FMT ", below %.2f: confidence does not predict "
-		"correctness for " STR_FMT " (%lld cases, label source %s)",
-		episode->opening_score, STR_ARG(window), episode->threshold, STR_ARG(source),
-		(long long)episode->opening_cases, calibration_source_name(episode->label_source));
+	return arena_printf(arena,
+			    "Band score %.2f over the last " STR_FMT
+			    ", below %.2f: confidence does not predict "
+			    "correctness for " STR_FMT " (%lld cases, label source %s)" STR_FMT,
+			    episode->opening_score, STR_ARG(window), episode->threshold, STR_ARG(source),
+			    (long long)episode->opening_cases, calibration_source_name(episode->label_source),
+			    STR_ARG(summarise_gap(episode, arena)));
 }
 
 static str_t summarise_change(const struct drift_episode *episode, struct arena *arena)

@@ -1,5 +1,6 @@
 #include "calibration/drift/update.h"
 
+#include "avro/advisory.h"
 #include "calibration/report/reader.h"
 #include "calibration/store/cases.h"
 #include "calibration/store/sequences.h"
@@ -13,16 +14,19 @@
 #define BEGIN_JUDGEMENT "BEGIN; SET LOCAL statement_timeout = '3s'"
 
 /* $5 to $7 window, score and cases, of none if empty; $8 to $10 direction, size and time of the change,
- * likewise; $11 the time, $12 the bound of scores, $14 what noticed the change. An episode whose change is
- * over already was one. */
+ * likewise; $11 the time, $12 the bound of scores, $14 what noticed the change; $15 on how far confidence and
+ * outcomes are apart, like the score. An episode whose change is over already was one. */
 #define OPEN_EPISODE                                                                                         \
 	"INSERT INTO calibration_drift_episodes (application, model, prompt_version, label_source, "         \
 	"window_s, opened_at, threshold, opening_score, opening_cases, judged_at, score, cases, "            \
-	"direction, size, since, closed_at, expected_by) SELECT $1, $2, $3, $4, w.window_s, w.judged_at, "   \
+	"direction, size, since, closed_at, expected_by, opening_confidence, opening_accuracy, "             \
+	"opening_group, opening_group_cases, opening_group_confidence, opening_group_accuracy) SELECT $1, "  \
+	"$2, $3, $4, w.window_s, w.judged_at, "                                                              \
 	"CASE WHEN w.window_s IS NOT NULL THEN $12::float8 END, w.score, w.cases, w.judged_at, w.score, "    \
 	"w.cases, nullif($8, ''), nullif($9, '')::float8, "                                                  \
 	"to_timestamp(nullif($10, '')::bigint / 1000.0), CASE WHEN $13::boolean THEN w.judged_at END, "      \
-	"nullif($14, '') "                                                                                   \
+	"nullif($14, ''), nullif($15, '')::float8, nullif($16, '')::float8, nullif($17, ''), "               \
+	"nullif($18, '')::bigint, nullif($19, '')::float8, nullif($20, '')::float8 "                         \
 	"FROM (SELECT nullif($5, '')::integer AS window_s, nullif($6, '')::float8 AS score, "                \
 	"nullif($7, '')::bigint AS cases, to_timestamp($11::bigint / 1000.0) AS judged_at) AS w "            \
 	"ON CONFLICT (application, model, prompt_version, label_source) "                                    \
@@ -63,8 +67,24 @@ struct judged_source {
 /* A window's and a change's columns; empty where there is none. */
 struct episode_texts {
 	char window[24], score[32], cases[24], direction[8], size[32], since[24], now[24], threshold[32];
-	const char *expected_by;
+	char confidence[32], accuracy[32], group_cases[24], group_confidence[32], group_accuracy[32];
+	const char *expected_by, *group;
 };
+
+/* How far confidence and outcomes are apart: over the window, and at the level where it is seen best. */
+static void write_gap(struct episode_texts *texts, const struct calibration_report *report)
+{
+	int worst = drift_worst_group(report);
+	if (worst < 0)
+		return;
+	const struct calibration_part *group = &report->groups[worst];
+	snprintf(texts->confidence, sizeof texts->confidence, "%.17g", report->confidence.value);
+	snprintf(texts->accuracy, sizeof texts->accuracy, "%.17g", report->accuracy.value);
+	texts->group = advisory_level_name((enum confidence_level)worst);
+	snprintf(texts->group_cases, sizeof texts->group_cases, "%lld", (long long)group->cases);
+	snprintf(texts->group_confidence, sizeof texts->group_confidence, "%.17g", group->confidence);
+	snprintf(texts->group_accuracy, sizeof texts->group_accuracy, "%.17g", group->accuracy);
+}
 
 static void write_window(struct episode_texts *texts, const struct judged_source *source, int window)
 {
@@ -76,12 +96,13 @@ static void write_window(struct episode_texts *texts, const struct judged_source
 		return;
 	snprintf(texts->score, sizeof texts->score, "%.17g", report->band_score.value);
 	snprintf(texts->cases, sizeof texts->cases, "%lld", (long long)report->cases);
+	write_gap(texts, report);
 }
 
 static struct episode_texts write_texts(const struct judgement *judgement, const struct judged_source *source,
 					int window)
 {
-	struct episode_texts texts = { .expected_by = "" };
+	struct episode_texts texts = { .expected_by = "", .group = "" };
 	write_window(&texts, source, window);
 	if (source->news && source->news->noticed) {
 		const struct drift_stretch *stretch = &source->news->stretch;
@@ -115,8 +136,14 @@ static err_t insert_episode(struct judgement *judgement, const struct judged_sou
 					   texts.now,
 					   texts.threshold,
 					   over ? "true" : "false",
-					   texts.expected_by };
-	err_t err = database_query(judgement->database, OPEN_EPISODE, 14, parameters, &result, detail);
+					   texts.expected_by,
+					   texts.confidence,
+					   texts.accuracy,
+					   texts.group,
+					   texts.group_cases,
+					   texts.group_confidence,
+					   texts.group_accuracy };
+	err_t err = database_query(judgement->database, OPEN_EPISODE, 20, parameters, &result, detail);
 	if (!err && strcmp(PQcmdTuples(result), "1") == 0) {
 		judgement->changes.opened++;
 		judgement->changes.closed += over;

@@ -295,24 +295,32 @@ static json_t *json_integer_if(bool there, int64_t value)
 static json_t *json_episode(const struct drift_episode *episode)
 {
 	bool window = episode->window_s > 0, opening = episode->opening_cases > 0, changed = episode->changed;
+	bool gap = str_present(episode->opening_group);
 	const char *direction = changed ? sequences_direction_name(episode->direction) : NULL;
-	return json_pack(
-		"{s:s, s:o, s:o, s:o, s:s, s:o, s:I, s:o, s:o, s:o, s:I, s:o, s:o, s:s?, s:o, s:o, s:s?}",
-		"episode_id", episode->id, "application", json_name(episode->segment.application), "model",
-		json_name(episode->segment.model), "prompt_version",
-		json_name(episode->segment.prompt_version), "label_source",
-		calibration_source_name(episode->label_source), "window_s",
-		json_integer_if(window, episode->window_s), "opened_at_ms", (json_int_t)episode->opened_at_ms,
-		"threshold", json_number_if(window, episode->threshold), "opening_score",
-		json_number_if(opening, episode->opening_score), "opening_cases",
-		json_integer_if(opening, episode->opening_cases), "judged_at_ms",
-		(json_int_t)episode->judged_at_ms, "score", json_number_if(window, episode->score), "cases",
-		json_integer_if(window, episode->cases), "drift_direction", direction, "drift_size",
-		json_number_if(changed, episode->size), "drift_since_ms",
-		json_integer_if(changed, episode->since_ms), "drift_expected_by",
-		!changed		  ? NULL
-		: episode->by_probability ? "PROBABILITY"
-					  : "PAST");
+	return json_pack("{s:s, s:o, s:o, s:o, s:s, s:o, s:I, s:o, s:o, s:o, s:I, s:o, s:o, s:s?, s:o, s:o, "
+			 "s:s?, s:o, s:o, s:o, s:o, s:o, s:o}",
+			 "episode_id", episode->id, "application", json_name(episode->segment.application),
+			 "model", json_name(episode->segment.model), "prompt_version",
+			 json_name(episode->segment.prompt_version), "label_source",
+			 calibration_source_name(episode->label_source), "window_s",
+			 json_integer_if(window, episode->window_s), "opened_at_ms",
+			 (json_int_t)episode->opened_at_ms, "threshold",
+			 json_number_if(window, episode->threshold), "opening_score",
+			 json_number_if(opening, episode->opening_score), "opening_cases",
+			 json_integer_if(opening, episode->opening_cases), "judged_at_ms",
+			 (json_int_t)episode->judged_at_ms, "score", json_number_if(window, episode->score),
+			 "cases", json_integer_if(window, episode->cases), "drift_direction", direction,
+			 "drift_size", json_number_if(changed, episode->size), "drift_since_ms",
+			 json_integer_if(changed, episode->since_ms), "drift_expected_by",
+			 !changed		   ? NULL
+			 : episode->by_probability ? "PROBABILITY"
+						   : "PAST",
+			 "opening_confidence", json_number_if(gap, episode->opening_confidence),
+			 "opening_accuracy", json_number_if(gap, episode->opening_accuracy), "opening_group",
+			 json_name(episode->opening_group), "opening_group_cases",
+			 json_integer_if(gap, episode->opening_group_cases), "opening_group_confidence",
+			 json_number_if(gap, episode->opening_group_confidence), "opening_group_accuracy",
+			 json_number_if(gap, episode->opening_group_accuracy));
 }
 
 void calibration_print_json(FILE *stream, const struct calibration_reports *reports)

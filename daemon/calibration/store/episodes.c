@@ -8,7 +8,9 @@
 	"id, application, model, prompt_version, label_source, window_s, "                                   \
 	"floor(extract(epoch FROM opened_at) * 1000)::bigint, threshold, opening_score, opening_cases, "     \
 	"floor(extract(epoch FROM judged_at) * 1000)::bigint, score, cases, direction, size, "               \
-	"round(extract(epoch FROM since) * 1000)::bigint, expected_by FROM " table " "
+	"round(extract(epoch FROM since) * 1000)::bigint, expected_by, opening_confidence, "                 \
+	"opening_accuracy, opening_group, opening_group_cases, opening_group_confidence, "                   \
+	"opening_group_accuracy FROM " table " "
 
 #define COLUMNS COLUMNS_OF("calibration_drift_episodes")
 
@@ -30,6 +32,12 @@ enum {
 	SIZE,
 	SINCE,
 	EXPECTED_BY,
+	OPENING_CONFIDENCE,
+	OPENING_ACCURACY,
+	OPENING_GROUP,
+	OPENING_GROUP_CASES,
+	OPENING_GROUP_CONFIDENCE,
+	OPENING_GROUP_ACCURACY,
 };
 
 static struct drift_episode episode_at(const PGresult *result, int row, struct arena *arena)
@@ -44,6 +52,12 @@ static struct drift_episode episode_at(const PGresult *result, int row, struct a
 		.threshold = database_number_at(result, row, THRESHOLD),
 		.opening_score = database_number_at(result, row, OPENING_SCORE),
 		.opening_cases = database_integer_at(result, row, OPENING_CASES),
+		.opening_group = database_text_at(result, row, OPENING_GROUP, arena),
+		.opening_group_cases = database_integer_at(result, row, OPENING_GROUP_CASES),
+		.opening_confidence = database_number_at(result, row, OPENING_CONFIDENCE),
+		.opening_accuracy = database_number_at(result, row, OPENING_ACCURACY),
+		.opening_group_confidence = database_number_at(result, row, OPENING_GROUP_CONFIDENCE),
+		.opening_group_accuracy = database_number_at(result, row, OPENING_GROUP_ACCURACY),
 		.judged_at_ms = database_integer_at(result, row, JUDGED_AT),
 		.score = database_number_at(result, row, SCORE),
 		.cases = database_integer_at(result, row, CASES),

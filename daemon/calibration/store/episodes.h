@@ -22,8 +22,14 @@ struct drift_episode {
 	double threshold;      /* of the band score; 0 without a window, likewise below */
 	double opening_score;  /* 0 where the window saw it later */
 	int64_t opening_cases; /* 0 likewise */
-	int64_t judged_at_ms;  /* last */
-	double score;	       /* at that time, likewise below */
+	/* The level at which share right and mean confidence were apart most surely, at that time; absent
+	 * where that was not noted, likewise the figures of it and of the whole window. */
+	str_t opening_group;
+	int64_t opening_group_cases;
+	double opening_group_confidence, opening_group_accuracy;
+	double opening_confidence, opening_accuracy;
+	int64_t judged_at_ms; /* last */
+	double score;	      /* at that time, likewise below */
 	int64_t cases;
 	bool changed; /* outcomes have changed; how is said below */
 	enum drift_direction direction;

@@ -249,6 +249,12 @@ static struct drift_changes judge(struct calibration_store *store, const struct 
 	"round(opening_score::numeric, 4), CASE WHEN closed_at IS NULL THEN 'open' ELSE 'closed' END), "     \
 	"', ' ORDER BY application, window_s, opened_at), 'none') FROM calibration_drift_episodes"
 
+#define GAPS                                                                                                 \
+	"SELECT string_agg(concat_ws(' ', round(opening_confidence::numeric, 4)::float8, "                   \
+	"opening_accuracy, opening_group, opening_group_cases, "                                             \
+	"round(opening_group_confidence::numeric, 4)::float8, opening_group_accuracy), ', ') "               \
+	"FROM calibration_drift_episodes"
+
 static void test_touched_segments_are_named_as_in_the_tables(void **state)
 {
 	(void)state;
@@ -281,6 +287,7 @@ static void test_opens_once_and_closes(void **state)
 	count_cases(store, "app", 0, 6, 5, &touched);
 	assert_int_equal(judge(store, &touched, NOON_MS).opened, 1);
 	expect(EPISODES, "app 1 25 0.0000 open");
+	expect(GAPS, "0.95 0.2 HIGH_CONFIDENCE 25 0.95 0.2");
 	assert_int_equal(judge(store, &touched, NOON_MS).opened, 0);
 	/* 78 of 100 is 0.49, 79 of 100 is 0.52: neither closes. */
 	count_cases(store, "app", 0, 75, 74, &touched);
@@ -659,7 +666,10 @@ static void test_former_episodes(void **state)
 		"DROP COLUMN learnt_from, DROP COLUMN learnt_until, "
 		"DROP COLUMN claims_from, DROP COLUMN claims_until; "
 		"ALTER TABLE calibration_drift_episodes DROP COLUMN direction, DROP COLUMN size, "
-		"DROP COLUMN since, DROP COLUMN expected_by; "
+		"DROP COLUMN since, DROP COLUMN expected_by, "
+		"DROP COLUMN opening_confidence, DROP COLUMN opening_accuracy, "
+		"DROP COLUMN opening_group, DROP COLUMN opening_group_cases, "
+		"DROP COLUMN opening_group_confidence, DROP COLUMN opening_group_accuracy; "
 		"INSERT INTO calibration_drift_episodes (application, model, prompt_version, label_source, "
 		"window_s, opened_at, threshold, opening_score, opening_cases, judged_at, score, cases) "
 		"SELECT a, 'm', '', 'RESULT', w, '2026-01-08 12:00Z', 0.5, 0, 25, '2026-01-08 12:30Z', 0, 25 "
@@ -740,6 +750,19 @@ static void test_advisory_says_what_is_wrong(void **state)
 	assert_string_equal(advisory.summary.ptr,
 			    "Band score 0.15 over the last 7 days, below 0.50: confidence does not predict "
 			    "correctness for app, prompt version v1 (45 cases, label source RESULT)");
+	episode.opening_group = STR("HIGH_CONFIDENCE");
+	episode.opening_group_cases = 30;
+	episode.opening_confidence = 0.82;
+	episode.opening_accuracy = 0.45;
+	episode.opening_group_confidence = 0.95;
+	episode.opening_group_accuracy = 0.52;
+	advisory = drift_publisher_advisory(&episode, arena);
+	assert_non_null(strstr(advisory.summary.ptr,
+			       "source RESULT). Confidence is too high: 45 % were right where it said 82 %, "
+			       "most surely at HIGH_CONFIDENCE (30 cases, 52 % right, said 95 %)"));
+	episode.opening_group_accuracy = 1;
+	advisory = drift_publisher_advisory(&episode, arena);
+	assert_non_null(strstr(advisory.summary.ptr, "Confidence is too low"));
 }
 
 static void test_advisory_says_what_changed(void **state)

@@ -292,6 +292,22 @@ static void test_open_episodes_are_shown(void **state)
 	assert_float_equal(json_real_value(json_object_get(episode, "score")), 0.25, 0);
 	assert_true(json_is_null(json_object_get(episode, "drift_direction")));
 	assert_true(json_is_null(json_object_get(episode, "drift_size")));
+	assert_true(json_is_null(json_object_get(episode, "opening_group")));
+	assert_true(json_is_null(json_object_get(episode, "opening_confidence")));
+	json_decref(root);
+	run_sql("UPDATE calibration_drift_episodes SET opening_confidence = 0.75, opening_accuracy = 0.25, "
+		"opening_group = 'LOW_CONFIDENCE', opening_group_cases = 9, opening_group_confidence = 0.5, "
+		"opening_group_accuracy = 0.125");
+	reports = read_reports(&query, arena);
+	_cleanup_(cleanup_free) char *gap = print_reports(&reports, calibration_print_json);
+	root = json_loads(gap, 0, NULL);
+	episode = json_array_get(json_object_get(root, "open_drift_episodes"), 0);
+	assert_float_equal(json_real_value(json_object_get(episode, "opening_confidence")), 0.75, 0);
+	assert_float_equal(json_real_value(json_object_get(episode, "opening_accuracy")), 0.25, 0);
+	assert_string_equal(json_string_value(json_object_get(episode, "opening_group")), "LOW_CONFIDENCE");
+	assert_int_equal(json_integer_value(json_object_get(episode, "opening_group_cases")), 9);
+	assert_float_equal(json_real_value(json_object_get(episode, "opening_group_confidence")), 0.5, 0);
+	assert_float_equal(json_real_value(json_object_get(episode, "opening_group_accuracy")), 0.125, 0);
 	json_decref(root);
 	query.application = NULL;
 	assert_int_equal(read_reports(&query, arena).episodes_count, 2);
