@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 MAIN, LEGACY = "shop-assistant", "legacy-assistant"  # the sample's applications
 DRIFT_WAIT_S = 15
+ACTIONS = ("USE", "USE_WITH_CAUTION", "VERIFY", "WITHHOLD")
 LEVELS = ["HIGH_CONFIDENCE", "MEDIUM_CONFIDENCE", "LOW_CONFIDENCE", "VERY_LOW_CONFIDENCE"]
 
 
@@ -105,6 +106,16 @@ def show_legacy(records):
               "returned the right rows: see CALIBRATION_DRIFT below")
 
 
+def show_dispositions(records):
+    headline("Dispositions: the one conclusion of each record, and what decided it most often")
+    by_action = collections.defaultdict(list)
+    for record in records:
+        by_action[record["disposition"]["action"]].append(record["disposition"]["reasons"][0]["code"])
+    for action in ACTIONS:
+        codes = collections.Counter(by_action[action]).most_common(4)
+        print(f"  {action:16} {len(by_action[action]):4}   {', '.join(f'{code} {count}' for code, count in codes)}")
+
+
 def show_correctness(records):
     headline("Correctness: learnt afterwards, by running the query beside its ground truth")
     statuses = collections.Counter(r["result_validation"]["status"] for r in records if r.get("result_validation"))
@@ -155,6 +166,9 @@ def show_one(records):
         factors["advisory"] = doubtful["confidence"]["advisory"]["confidence"]
     print(f"  confidence  {doubtful['confidence']['overall']:.2f}, the smallest of "
           + ", ".join(f"{name} {value:.2f}" for name, value in factors.items()))
+    print(f"  disposition {doubtful['disposition']['action']}")
+    for reason in doubtful["disposition"]["reasons"]:
+        print(f"    {reason['code']:20} {reason['text']}")
 
 
 def show(arguments):
@@ -166,6 +180,7 @@ def show(arguments):
     show_levels(records)
     show_legacy(records)
     show_correctness(records)
+    show_dispositions(records)
     show_advisories(advisories)
     show_dead(dead)
     show_one(records)
