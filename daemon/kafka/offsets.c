@@ -1,5 +1,6 @@
 #include "kafka/offsets.h"
 
+#include "common/base64.h"
 #include "common/hash.h"
 
 #include <assert.h>
@@ -316,20 +317,6 @@ static void encode_bits(const struct offsets *offsets, int64_t base, size_t bits
 		out->data[bytes - 1] &= (char)((1u << (bits % 8)) - 1);
 }
 
-static const char base64_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-static void append_base64(struct buf *out, const struct buf *bytes)
-{
-	for (size_t i = 0; i < bytes->len; i += 3) {
-		uint32_t word = 0;
-		size_t have = bytes->len - i < 3 ? bytes->len - i : 3;
-		for (size_t j = 0; j < 3; j++)
-			word = word << 8 | (j < have ? (unsigned char)bytes->data[i + j] : 0u);
-		for (size_t j = 0; j < 4; j++)
-			buf_append_char(out, j <= have ? base64_digits[word >> (18 - 6 * j) & 63] : '=');
-	}
-}
-
 /* How far before the base the record is whose sign is known; 0: there is none. */
 static uint64_t witness_distance(const struct offsets *offsets, int64_t base)
 {
@@ -379,7 +366,7 @@ void offsets_encode(const struct offsets *offsets, struct buf *out)
 	buf_append_u64(&message, (uint64_t)base);
 	buf_append_u32(&message, hash_crc32(payload.data, payload.len));
 	buf_append(&message, payload.data, payload.len);
-	append_base64(out, &message);
+	base64_append(out, message.data, message.len);
 }
 
 size_t offsets_metadata_bytes(const struct offsets *offsets)
@@ -390,34 +377,6 @@ size_t offsets_metadata_bytes(const struct offsets *offsets)
 }
 
 /* ---- decoding ---- */
-
-static int base64_value(char digit)
-{
-	const char *at = digit ? strchr(base64_digits, digit) : NULL;
-	return at ? (int)(at - base64_digits) : -1;
-}
-
-static bool decode_base64(str_t text, struct buf *out)
-{
-	if (text.len % 4 != 0)
-		return false;
-	for (size_t i = 0; i < text.len; i += 4) {
-		size_t have = 4;
-		if (i + 4 == text.len)
-			while (have > 2 && text.ptr[i + have - 1] == '=')
-				have--;
-		uint32_t word = 0;
-		for (size_t j = 0; j < 4; j++) {
-			int value = j < have ? base64_value(text.ptr[i + j]) : 0;
-			if (value < 0)
-				return false;
-			word = word << 6 | (uint32_t)value;
-		}
-		for (size_t j = 0; j + 1 < have; j++)
-			buf_append_char(out, (char)(word >> (16 - 8 * j)));
-	}
-	return true;
-}
 
 static uint64_t read_little(const char *bytes, size_t count)
 {
@@ -525,7 +484,8 @@ err_t offsets_restore(int64_t committed, str_t metadata, struct offsets **ret_of
 		return ERR_OK;
 	}
 	if (metadata.len > OFFSETS_METADATA_BYTES * 16 ||
-	    !decode_base64((str_t){ metadata.ptr + MARK_LEN, metadata.len - MARK_LEN }, &message) ||
+	    !base64_read((str_t){ metadata.ptr + MARK_LEN, metadata.len - MARK_LEN }, metadata.len,
+			 buf_reserve(&message, metadata.len), &message.len) ||
 	    message.len < HEADER_BYTES || message.data[0] != VERSION)
 		return ERR_OFFSETS_METADATA;
 	uint64_t base = read_little(message.data + 2, 8);

@@ -3,6 +3,7 @@
 
 unit_test(common/arena THREADS COVERS common/arena)
 unit_test(common/backoff THREADS COVERS common/backoff)
+unit_test(common/base64 COVERS common/base64)
 unit_test(common/buf THREADS COVERS common/buf)
 unit_test(common/circuit_breaker THREADS COVERS common/circuit_breaker)
 unit_test(common/conf_hint THREADS COVERS common/conf_hint)
@@ -23,6 +24,7 @@ unit_test(common/utf8 THREADS COVERS common/utf8)
 unit_test(address/addresses
   COVERS address/base_url address/brokers address/host_port address/libpq_dsn address/server_hint)
 unit_test(address/mariadb_dsn COVERS address/mariadb_dsn)
+
 
 unit_test(avro/bounds COVERS avro/bounds)
 unit_test(avro/canonical COVERS avro/canonical)
