@@ -133,6 +133,20 @@ void hash_sha256(const void *data, size_t len, unsigned char ret_digest[DIGEST_B
 		abort();
 }
 
+void hash_sha256_parts(const str_t *parts, size_t count, unsigned char ret_digest[DIGEST_BYTES])
+{
+	pthread_once(&sha256_once, fetch_sha256);
+	EVP_MD_CTX *digest = EVP_MD_CTX_new();
+	if (!digest || !EVP_DigestInit_ex2(digest, sha256, NULL))
+		abort();
+	for (size_t i = 0; i < count; i++)
+		if (!EVP_DigestUpdate(digest, parts[i].ptr, parts[i].len))
+			abort();
+	if (!EVP_DigestFinal_ex(digest, ret_digest, NULL))
+		abort();
+	EVP_MD_CTX_free(digest);
+}
+
 void hash_sha256_hex(const void *data, size_t len, char ret_hex[DIGEST_HEX_SIZE])
 {
 	unsigned char digest[DIGEST_BYTES];

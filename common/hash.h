@@ -47,6 +47,9 @@ uint32_t hash_crc32(const void *data, size_t len);
 /* SHA-256 of the data. */
 void hash_sha256(const void *data, size_t len, unsigned char ret_digest[DIGEST_BYTES]);
 
+/* SHA-256 of several texts, one behind the other; absent ones are empty. */
+void hash_sha256_parts(const str_t *parts, size_t count, unsigned char ret_digest[DIGEST_BYTES]);
+
 /* SHA-256 of the data as 64 lower-case hexadecimal digits and a NUL. */
 void hash_sha256_hex(const void *data, size_t len, char ret_hex[DIGEST_HEX_SIZE]);
 

@@ -38,6 +38,19 @@ static void sha256(void **state)
 	}
 }
 
+static void sha256_of_parts(void **state)
+{
+	(void)state;
+	static const str_t parts[] = { STR("a"), STR_NONE, STR(""), STR("bc") };
+	unsigned char whole[DIGEST_BYTES], joined[DIGEST_BYTES];
+	hash_sha256("abc", 3, whole);
+	hash_sha256_parts(parts, sizeof parts / sizeof parts[0], joined);
+	assert_memory_equal(joined, whole, sizeof whole);
+	hash_sha256("", 0, whole);
+	hash_sha256_parts(NULL, 0, joined);
+	assert_memory_equal(joined, whole, sizeof whole);
+}
+
 /* Vectors of the reference implementation: key 00 01 … 0f, input 00 01 … */
 static void siphash(void **state)
 {
@@ -167,13 +180,10 @@ static void setting_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(crc32),
-		cmocka_unit_test(sha256),
-		cmocka_unit_test(siphash),
-		cmocka_unit_test(seeded),
-		cmocka_unit_test(an_empty_map),
-		cmocka_unit_test(map_growth),
-		cmocka_unit_test(a_map_of_the_expected_size_does_not_grow),
+		cmocka_unit_test(crc32),	   cmocka_unit_test(sha256),
+		cmocka_unit_test(sha256_of_parts), cmocka_unit_test(siphash),
+		cmocka_unit_test(seeded),	   cmocka_unit_test(an_empty_map),
+		cmocka_unit_test(map_growth),	   cmocka_unit_test(a_map_of_the_expected_size_does_not_grow),
 		cmocka_unit_test(setting_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
