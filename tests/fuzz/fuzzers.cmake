@@ -1,3 +1,4 @@
+fuzzer(audit proof 10) # small: soon through
 fuzzer(avro decode)
 fuzzer(avro json)
 fuzzer(calibration replay)

@@ -25,8 +25,11 @@ unit_test(address/addresses
   COVERS address/base_url address/brokers address/host_port address/libpq_dsn address/server_hint)
 unit_test(address/mariadb_dsn COVERS address/mariadb_dsn)
 
+unit_test(audit/checkpoint COVERS audit/checkpoint)
 unit_test(audit/leaf COVERS audit/leaf)
 unit_test(audit/merkle COVERS audit/merkle)
+unit_test(audit/note COVERS audit/note)
+unit_test(audit/proof COVERS audit/proof)
 unit_test(audit/tiles COVERS audit/tiles)
 
 unit_test(avro/bounds COVERS avro/bounds)
