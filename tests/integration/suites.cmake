@@ -1,4 +1,5 @@
 # The integration suites: see suite in ../CMakeLists.txt.
+suite(audit_interop 120)
 suite(avro_interop 180)
 suite(calibration 180 COVERS command/calibration)
 suite(cli 400 SANITIZED
