@@ -5,6 +5,7 @@
 #include "event/context.h"
 #include "event/incidents.h"
 #include "event/outages.h"
+#include "event/query_times.h"
 #include "event/rate_limiter.h"
 #include "score/match.h"
 
@@ -32,7 +33,8 @@ static const struct kind_rule {
 	{ ADVISORY_TARGET_UNAVAILABLE, NULL },
 	{ ADVISORY_PERFORMANCE_REGRESSION,
 	  "Compare sql with truth_sql: the application's owner prefers the cheaper form in the prompt's "
-	  "examples, or the database's owner adds what its plan lacks." },
+	  "examples, or the database's owner adds what its plan lacks. What was quick before has met more "
+	  "data, another plan or other work: the database's owner looks there." },
 };
 
 enum { KINDS = sizeof by_gravity / sizeof by_gravity[0] };
@@ -64,6 +66,9 @@ struct raised {
 	const struct scored_query *scored;
 	unsigned kinds; /* bits */
 	bool outage_begins;
+	bool slower_than_truth;
+	bool slower_than_before;
+	struct query_usual usual; /* of the latter */
 };
 
 static bool has(const struct raised *raised, enum advisory_kind kind)
@@ -107,13 +112,28 @@ static bool is_wrong(const struct event *event)
 	return false;
 }
 
-static bool is_slow(const struct event *event)
+static bool has_status(const struct record_result_validation *validation, enum validation_status status)
 {
+	return validation && str_is(validation->status, target_validation_status_name(status));
+}
+
+/* Slower than the truth beside it, or than the same query used to be. */
+static void compare_times(struct raised *raised)
+{
+	const struct event *event = raised->event;
 	const struct record_result_validation *validation = event->scored->result_validation;
 	const struct config_result *rules = &event->config->result;
-	return validation && str_is(validation->status, target_validation_status_name(VALIDATION_COMPARED)) &&
-	       match_performance_regressed(validation->generated.time_ms, validation->truth.time_ms,
-					   rules->performance_factor, rules->performance_floor_ms);
+	str_t form = event->facts.analysis.sql.canonical;
+	bool compared = has_status(validation, VALIDATION_COMPARED);
+	raised->slower_than_truth =
+		compared &&
+		match_performance_regressed(validation->generated.time_ms, validation->truth.time_ms,
+					    rules->performance_factor, rules->performance_floor_ms);
+	if ((compared || has_status(validation, VALIDATION_TIMEOUT)) && str_present(form))
+		raised->slower_than_before =
+			query_times_note(event->context->query_times, event->facts.query->target, form,
+					 validation->generated.time_ms, rules->performance_factor,
+					 rules->performance_floor_ms, &raised->usual);
 }
 
 static bool is_own_false_negative(const struct scored_query *scored)
@@ -149,6 +169,7 @@ static void find_kinds(struct raised *raised)
 	const struct config_advisories *rules = &event->config->advisories;
 	opt_double_t confidence = confidence_of(event);
 	raised->outage_begins = outage_begins(event);
+	compare_times(raised);
 	note(raised, ADVISORY_UNSAFE_QUERY, scored->safety.verdict == VERDICT_UNSAFE);
 	note(raised, ADVISORY_OWN_FALSE_NEGATIVE, is_own_false_negative(scored));
 	note(raised, ADVISORY_LOW_CONFIDENCE,
@@ -159,7 +180,8 @@ static void find_kinds(struct raised *raised)
 	note(raised, ADVISORY_WRONG_ANSWER, is_wrong(event));
 	note(raised, ADVISORY_GROUND_TRUTH_FAILED, is_found(event, FINDING_GROUND_TRUTH_FAILED));
 	note(raised, ADVISORY_TARGET_UNAVAILABLE, raised->outage_begins);
-	note(raised, ADVISORY_PERFORMANCE_REGRESSION, is_slow(event));
+	note(raised, ADVISORY_PERFORMANCE_REGRESSION,
+	     raised->slower_than_truth || raised->slower_than_before);
 }
 
 static const struct kind_rule *gravest(const struct raised *raised)
@@ -226,33 +248,50 @@ static void set_value(const struct raised *raised, enum advisory_kind kind, stru
 		advisory->threshold = opt_double(rules->low_relevance_below);
 		advisory->value = opt_double(scored->judge.relevance->score);
 	} else if (kind == ADVISORY_PERFORMANCE_REGRESSION) {
-		advisory->threshold =
-			opt_double(validation->truth.time_ms * event->config->result.performance_factor);
+		double expected_ms =
+			raised->slower_than_truth ? validation->truth.time_ms : raised->usual.time_ms;
+		advisory->threshold = opt_double(expected_ms * event->config->result.performance_factor);
 		advisory->value = opt_double(validation->generated.time_ms);
 	}
 }
 
-/* The disposition's reasons; slowness is none of them, since it bears on no answer. */
-static void set_reasons(const struct raised *raised, struct advisory *advisory)
+/* Slowness, which is no reason of the disposition, since it bears on no answer. */
+static void add_slowness(const struct raised *raised, struct advisory *advisory)
 {
 	struct arena *arena = raised->event->arena;
-	const struct record_disposition *disposition = raised->scored->disposition;
 	const struct record_result_validation *validation = raised->scored->result_validation;
+	double factor = raised->event->config->result.performance_factor;
+	if (raised->slower_than_truth)
+		advisory->reasons[advisory->reasons_count++] = (struct record_recommendation){
+			STR("performance_regression"),
+			arena_printf(arena,
+				     "the query took %.0f ms, more than %g times its ground truth's %.1f ms; "
+				     "its result %s",
+				     validation->generated.time_ms, factor, validation->truth.time_ms,
+				     validation->score >= 1 ? "is the same" : "differs"),
+		};
+	if (raised->slower_than_before)
+		advisory->reasons[advisory->reasons_count++] = (struct record_recommendation){
+			STR("slower_than_before"),
+			arena_printf(arena,
+				     "the query took %.0f ms, more than %g times the %.1f ms that are usual "
+				     "for it (%" PRId64 " runs before)",
+				     validation->generated.time_ms, factor, raised->usual.time_ms,
+				     raised->usual.runs),
+		};
+}
+
+/* The disposition's reasons, then slowness. */
+static void set_reasons(const struct raised *raised, struct advisory *advisory)
+{
+	const struct record_disposition *disposition = raised->scored->disposition;
 	advisory->action = disposition->action;
-	advisory->reasons = ARENA_ARRAY(arena, struct record_recommendation, disposition->reasons_count + 1);
+	advisory->reasons = ARENA_ARRAY(raised->event->arena, struct record_recommendation,
+					disposition->reasons_count + 2);
 	memcpy(advisory->reasons, disposition->reasons,
 	       disposition->reasons_count * sizeof *disposition->reasons);
 	advisory->reasons_count = disposition->reasons_count;
-	if (!has(raised, ADVISORY_PERFORMANCE_REGRESSION))
-		return;
-	advisory->reasons[advisory->reasons_count++] = (struct record_recommendation){
-		STR("performance_regression"),
-		arena_printf(arena,
-			     "the query took %.0f ms, more than %g times its ground truth's %.1f ms; its "
-			     "result %s",
-			     validation->generated.time_ms, raised->event->config->result.performance_factor,
-			     validation->truth.time_ms, validation->score >= 1 ? "is the same" : "differs"),
-	};
+	add_slowness(raised, advisory);
 }
 
 static void add_factor(struct advisory *advisory, const char *name, opt_double_t value)
@@ -295,7 +334,7 @@ static str_t summary_of(const struct raised *raised, const struct advisory *advi
 	       disposition_finding_action(disposition->findings[decisive]) == action)
 		decisive++;
 	bool slow_alone = raised->kinds == 1u << ADVISORY_PERFORMANCE_REGRESSION;
-	size_t first = slow_alone ? advisory->reasons_count - 1 : 0;
+	size_t first = slow_alone ? disposition->count : 0;
 	for (size_t i = first; i < advisory->reasons_count && i < first + decisive; i++)
 		buf_printf(&text, "%s" STR_FMT, i > first ? "; " : "", STR_ARG(advisory->reasons[i].text));
 	buf_printf(&text, ". %s: %s", disposition_action_name(action), disposition_action_text(action));

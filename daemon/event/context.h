@@ -9,6 +9,7 @@
 struct catalog;
 struct codec;
 struct outages;
+struct query_times;
 struct rate_limiter;
 struct incidents;
 struct judge;
@@ -23,6 +24,7 @@ struct event_context {
 	struct catalog *default_catalog;   /* of events without a target, or NULL */
 	struct rate_limiter *rate_limiter; /* of advisories */
 	struct outages *outages;	   /* of targets */
+	struct query_times *query_times;   /* of generated queries that were run */
 	struct incidents *incidents;
 	struct model_current *models; /* or NULL: there are no probabilities */
 	struct step_counts *steps;    /* how many events are at each step */

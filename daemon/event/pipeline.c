@@ -11,6 +11,7 @@
 #include "event/finalise.h"
 #include "event/incidents.h"
 #include "event/outages.h"
+#include "event/query_times.h"
 #include "event/rate_limiter.h"
 
 #include <assert.h>
@@ -280,6 +281,7 @@ struct pipeline *pipeline_start(const struct pipeline_options *options)
 		.default_catalog = options->default_catalog ? catalog_ref(options->default_catalog) : NULL,
 		.rate_limiter = rate_limiter_new(),
 		.outages = outages_new(),
+		.query_times = query_times_new(),
 		.incidents = incidents_new(),
 		.steps = &pipeline->steps,
 		.lenient = options->lenient,
@@ -318,6 +320,7 @@ void pipeline_stop(struct pipeline *pipeline)
 	event_metrics_segments_free(pipeline->event_metrics.segments);
 	rate_limiter_free(pipeline->context.rate_limiter);
 	outages_free(pipeline->context.outages);
+	query_times_free(pipeline->context.query_times);
 	config_unref(pipeline->config);
 	pthread_mutex_destroy(&pipeline->config_mutex);
 	catalog_unref(pipeline->context.default_catalog);

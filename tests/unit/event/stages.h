@@ -10,6 +10,7 @@
 #include "event/finalise.h"
 #include "event/incidents.h"
 #include "event/outages.h"
+#include "event/query_times.h"
 #include "event/rate_limiter.h"
 #include "sql/postgresql/ddl/ddl.h"
 #include "tests/harness/fixtures/sqlite_file.h"
@@ -66,6 +67,7 @@ static inline void stages_begin(struct stages *stages)
 	stages->context.codec = stages->codec;
 	stages->context.rate_limiter = rate_limiter_new();
 	stages->context.outages = outages_new();
+	stages->context.query_times = query_times_new();
 	stages->context.incidents = incidents_new();
 	stages->context.steps = &stages->steps;
 	stages->context.lenient = true;
@@ -88,6 +90,7 @@ static inline void stages_end(struct stages *stages)
 	judge_stop(stages->context.judge);
 	rate_limiter_free(stages->context.rate_limiter);
 	outages_free(stages->context.outages);
+	query_times_free(stages->context.query_times);
 	incidents_free(stages->context.incidents);
 	catalog_unref(stages->context.default_catalog);
 	config_unref(stages->config);

@@ -5,6 +5,8 @@
  */
 #include "tests/unit/event/stages.h"
 
+#include <math.h>
+
 static const char *const queries[] = {
 	"SELECT id FROM shop WHERE name = 'apple'",
 	"SELECT id FROM shops WHERE name = 'apple'",
@@ -260,12 +262,67 @@ static void nothing_contradicts_itself(void **state)
 	stages_end(&stages);
 }
 
+#define ANSWERED                                                                                             \
+	"{\"event_id\":\"e\",\"application\":\"web\",\"occurred_at\":1,\"question\":\"q\",\"target\":"       \
+	"\"shop\","                                                                                          \
+	"\"sql\":\"SELECT id FROM shop LIMIT 1\"" TRUTH "}}"
+
+static struct event *timed(struct stages *stages, double generated_ms, double truth_ms)
+{
+	struct event *event = stages_analysed(stages, ANSWERED);
+	struct err_detail detail = { "" };
+	event->facts.validation.result = (struct validation_result){
+		.status = VALIDATION_COMPARED,
+		.score = 1,
+		.conclusive = true,
+		.schema_match = true,
+		.generated = { .rows = 1, .time_ms = generated_ms },
+		.truth = { .rows = 1, .time_ms = truth_ms },
+	};
+	event_finalise(event);
+	if (event_encode(event, &detail))
+		fail_msg("%s", detail.message);
+	return event;
+}
+
+static void what_is_slower_than_before_is_told(void **state)
+{
+	struct stages stages;
+	(void)state;
+	stages_begin_with_target(&stages);
+	stages.config->advisories.low_confidence_below = 0;
+	for (int i = 0; i < 30; i++) {
+		struct event *event = timed(&stages, 10, 10);
+		assert_false(says(event->advisory, "PERFORMANCE_REGRESSION"));
+		stages_event_free(event);
+	}
+	struct event *event = timed(&stages, 9000, 9000);
+	const struct advisory *advisory = event->advisory;
+	assert_true(says(advisory, "PERFORMANCE_REGRESSION"));
+	assert_string_equal(advisory->reasons[advisory->reasons_count - 1].code.ptr, "slower_than_before");
+	assert_string_equal(advisory->reasons[advisory->reasons_count - 1].text.ptr,
+			    "the query took 9000 ms, more than 5 times the 10.0 ms that are usual for it "
+			    "(30 runs before)");
+	assert_true(advisory->value.value == 9000);
+	assert_true(fabs(advisory->threshold.value - 50) < 1e-9);
+	assert_non_null(strstr(advisory->summary.ptr, "usual for it"));
+	stages_event_free(event);
+	event = timed(&stages, 9000, 10);
+	advisory = event->advisory;
+	assert_string_equal(advisory->reasons[advisory->reasons_count - 2].code.ptr,
+			    "performance_regression");
+	assert_string_equal(advisory->reasons[advisory->reasons_count - 1].code.ptr, "slower_than_before");
+	stages_event_free(event);
+	stages_end(&stages);
+}
+
 int main(int argc, char **argv)
 {
 	if (is_worker(argc, argv))
 		return target_worker_main(WORKER_FD);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_contradicts_itself),
+		cmocka_unit_test(what_is_slower_than_before_is_told),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
