@@ -8,7 +8,7 @@ enum {
 	POLL_MS = 100,
 	COMMITTED_TIMEOUT_MS = 10000,
 	COMMITTED_PAUSE_MS = 2000,
-	LOOK_MS = 6000, /* for the first look; later ones tell what it did not */
+	LOOK_MS = 6000, /* for the first look; what it does not tell is left to later ones */
 };
 
 static rd_kafka_resp_err_t first_error(const rd_kafka_topic_partition_list_t *list)
@@ -47,6 +47,7 @@ struct restored {
 	struct witness witness;
 	struct offsets *offsets; /* NULL: it stands still */
 	bool again;		 /* known to be made again */
+	bool unseen;		 /* what it is now is not known */
 };
 
 struct restore {
@@ -115,6 +116,7 @@ static void obey(struct restore *restore, const struct topic_probe_answer *answe
 			item = &restore->items[i];
 	if (!item || !item->offsets)
 		return;
+	item->unseen = answer->identity == IDENTITY_UNKNOWN;
 	if (answer->identity == IDENTITY_DELETED || answer->identity == IDENTITY_DIVERGED) {
 		stop(restore, item, answer);
 	} else if (answer->identity == IDENTITY_RECREATED) {
@@ -142,7 +144,8 @@ static void compare(struct restore *restore)
 		if (!item->offsets)
 			continue;
 		item->witness = offsets_witness(item->offsets);
-		if (!item->again && item->next >= 0)
+		item->unseen = !item->again && item->next >= 0;
+		if (item->unseen)
 			questions[count++] =
 				(struct topic_probe_question){ item->partition, item->next, item->witness };
 	}
@@ -170,6 +173,7 @@ static void begin(struct restore *restore, struct assignment *assignment,
 		trails_add(restoring->trails, item->partition, item->next, item->witness);
 		if (!item->offsets)
 			continue;
+		trails_find(restoring->trails, item->partition)->unseen = item->unseen;
 		assignment_add(assignment, item->partition, item->offsets);
 		rd_kafka_topic_partition_list_add(positions, restoring->topic, item->partition)->offset =
 			item->next < 0 ? RD_KAFKA_OFFSET_BEGINNING : item->next;

@@ -33,8 +33,13 @@ struct restoring {
 	size_t again_count;
 };
 
-/* The assignment of the partitions in `list`, with what is to be fetched appended to `positions`: a partition
+/*
+ * The assignment of the partitions in `list`, with what is to be fetched appended to `positions`: a partition
  * that has to stand still is in neither, but in the stops. NULL: this is not, or not any more, an assignment.
+ *
+ * Where the broker does not tell in time what a partition is, its trail is `unseen`: the caller reads nothing
+ * of it until a look tells. The next commit would say that what is there now was read up to its offset, and
+ * so hide that the topic was made again.
  */
 struct assignment *offset_restore_run(const struct restoring *restoring,
 				      rd_kafka_topic_partition_list_t *list,

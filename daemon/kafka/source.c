@@ -123,6 +123,17 @@ static void pause_partition(struct source *source, int32_t partition, bool for_g
 	switch_partition(source, partition, true);
 }
 
+/* One that was paused for good may be read. */
+static void resume_partition(struct source *source, int32_t partition)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < source->paused_count; i++)
+		if (source->paused[i].partition != partition)
+			source->paused[kept++] = source->paused[i];
+	source->paused_count = kept;
+	switch_partition(source, partition, false);
+}
+
 /* A partition whose map is nearly full waits until the slow events at its prefix are done. */
 static void check_fill(struct source *source, int32_t partition)
 {
@@ -181,6 +192,24 @@ static void drop_held(struct source *source)
 		rd_kafka_message_destroy(TAKE_PTR(source->held));
 }
 
+/* What the broker did not tell of in time waits for a look that does. */
+static void hold_unseen(struct source *source)
+{
+	unsigned held = 0;
+	for (size_t i = 0; i < source->trails.count; i++) {
+		const struct trail *trail = &source->trails.items[i];
+		if (trail->unseen)
+			pause_partition(source, trail->partition, true);
+		held += trail->unseen;
+	}
+	if (held == 0)
+		return;
+	source->next_aside_us = 0;
+	log_notice(
+		"%u partitions of %s wait: the broker has not told yet whether they still are what was read",
+		held, source->settings->input_topic);
+}
+
 /* Reads what the group has given, in a new assignment of ours. */
 static void begin(struct source *source, struct offset_restore_again *again, size_t again_count)
 {
@@ -213,6 +242,7 @@ static void begin(struct source *source, struct offset_restore_again *again, siz
 		log_error("partitions cannot be assigned: %s", rd_kafka_err2str(err));
 	source->assignment = assignment;
 	atomic_store(&source->joined, true);
+	hold_unseen(source);
 	if (atomic_load(&source->pausing))
 		pause_partitions(source, true);
 	log_info("assigned %d partitions of %s", list->cnt, source->settings->input_topic);
@@ -601,11 +631,12 @@ static bool obey_answer(struct source *source, const struct topic_probe_answer *
 		note_unanswered(source, trail, answer);
 		return false;
 	}
-	bool stopped = stops_find(&source->stops, trail->partition, &stop);
+	bool stopped = stops_find(&source->stops, trail->partition, &stop), unseen = trail->unseen;
+	trail->unseen = false;
 	trail->unanswered_since_us = 0;
 	trail->low = answer->low;
 	trail->end = answer->end;
-	if (stopped && stop.reason == STOP_FETCH && answer->question.witness.sign)
+	if (stopped && stop.reason == STOP_FETCH && (answer->question.witness.sign || unseen))
 		lift_failure(source, trail->partition);
 	if (stopped && stop.reason == STOP_MAP)
 		return false;
@@ -617,12 +648,16 @@ static bool obey_answer(struct source *source, const struct topic_probe_answer *
 	case IDENTITY_DELETED:
 		if (stands)
 			stop_by_answer(source, answer);
+		else if (unseen)
+			resume_partition(source, trail->partition);
 		return false;
 	case IDENTITY_DIVERGED:
 		stop_by_answer(source, answer);
 		return false;
 	default:
 		trails_confirm(&source->trails, trail);
+		if (unseen && !stands)
+			resume_partition(source, trail->partition);
 		return stands;
 	}
 }

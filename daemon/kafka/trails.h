@@ -22,6 +22,7 @@ struct trail {
 	int64_t low, end;	     /* as of the last look, −1: unknown */
 	int64_t unanswered_since_us; /* monotonic; 0: answered */
 	bool out_of_range;	     /* the consumer says that there is nothing at its offset */
+	bool unseen;		     /* nothing is read of it before a look tells what it is */
 };
 
 struct trails {

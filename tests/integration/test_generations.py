@@ -201,6 +201,32 @@ def test_a_lost_producer_is_replaced_and_its_transaction_resolved(rig, link, los
     assert daemon.terminate() == 0, fence
 
 
+def test_nothing_is_read_of_a_topic_before_it_is_known(rig, link):
+    """The broker does not tell in time that the topic was made again, and the instance stops before it does: what would have
+    been read at the former offset must not be committed as if all before it had been."""
+    daemon = rig.start(partitions=1, kafka=kafka_settings(link), judge=None, calibration=None, targets=None)
+    with contextlib.closing(Reader(rig.kafka, rig.topics.scored)) as topic:
+        names = send(rig)
+        topic.until(len(names), 120)
+        assert daemon.terminate() == 0
+        group = GroupOffsets(rig.kafka.bootstrap, rig.topics.name, rig.topics.input)
+        former = group.fetch(1)
+        rig.kafka.recreate_topic(rig.topics.input, 1)
+        names += send(rig, 3 * BATCH)
+        group.commit(former)  # a broker that is slow to clean up keeps them
+        group.close()
+        trap = link.trap(KafkaLink.LIST_OFFSETS, lambda: None)
+        daemon.start()
+        assert trap.sprung.wait(120)
+        daemon.await_log("assigned 1 partitions", count=2)
+        time.sleep(2)
+        daemon.terminate()
+        trap.release()
+        daemon.start()
+        assert names_of(topic.until(len(names), 120, settle=1)) == collections.Counter(names)
+        daemon.await_log("was deleted and created again")
+
+
 def test_at_least_once_commits_no_offset_before_its_outputs_are_taken(rig, link):
     daemon = rig.start(partitions=1, judge=None, calibration=None, targets=None,
                        kafka=kafka_settings(link, delivery="at_least_once"))

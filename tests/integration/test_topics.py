@@ -124,13 +124,6 @@ def test_a_partition_whose_unread_events_were_deleted_says_so_everywhere_until_i
         assert code == 200, text
 
 
-def await_log(daemon, text, timeout=90):
-    deadline = time.monotonic() + timeout
-    while text not in daemon.log():
-        assert time.monotonic() < deadline, f"it never says {text!r}"
-        time.sleep(0.1)
-
-
 MADE_AGAIN = ("running", "asleep", "stopped", "killed")
 
 
@@ -163,7 +156,7 @@ def test_a_topic_that_was_made_again_is_read_from_its_start(rig, how):
         assert names_of(topic.until(len(names), 90, settle=1)) == collections.Counter(names)
         names += send(rig, 20, [0, 1])
         assert names_of(topic.until(len(names), 90, settle=1)) == collections.Counter(names)
-        await_log(daemon, "was deleted and created again")
+        daemon.await_log("was deleted and created again")
         assert Metrics(daemon).value("assayd_recreated_partitions") >= 2, "more where a rebalance came between"
         assert daemon.get("/readyz")[0] == 200
 

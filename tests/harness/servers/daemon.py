@@ -140,6 +140,13 @@ class Daemon:
         with open(os.path.join(self.folder, "log"), encoding="utf-8", errors="replace") as file:
             return file.read()
 
+    def await_log(self, text, count=1, timeout=120):
+        """Waits until it has said that so many times."""
+        deadline = time.monotonic() + timeout
+        while self.log().count(text) < count:
+            assert time.monotonic() < deadline, f"it never says {text!r}, {count} times:\n{self.log_tail()}"
+            time.sleep(0.1)
+
     def log_size(self):
         """Bytes since the last start."""
         return os.path.getsize(os.path.join(self.folder, "log")) - self._log_start

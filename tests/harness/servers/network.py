@@ -206,7 +206,7 @@ class Trap:
 class KafkaLink(Link):
     """A link to a broker that knows where requests begin and of what kind they are."""
 
-    PRODUCE, ADD_OFFSETS_TO_TXN, END_TXN, TXN_OFFSET_COMMIT = 0, 25, 26, 28  # Kafka's numbers of its requests
+    PRODUCE, LIST_OFFSETS, ADD_OFFSETS_TO_TXN, END_TXN, TXN_OFFSET_COMMIT = 0, 2, 25, 26, 28  # Kafka's numbers of its requests
 
     def __init__(self, target=None):
         self._trap = None
