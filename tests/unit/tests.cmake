@@ -201,7 +201,7 @@ unit_test(sql/bomb_limits COVERS sql/query/bombs sql/query/sizes sql/postgresql/
 unit_test(sql/conformance COVERS sql/query/*)
 unit_test(sql/gate_limits COVERS sql/lex/gate sql/redact)
 unit_test(sql/growth PLAIN SLOW COVERS sql/lex/gate sql/mysql/* sql/sqlite/* WITH harness_sql_shapes)
-unit_test(sql/hints COVERS sql/findings/instead sql/postgresql/parse/hints sql/sqlite/hints)
+unit_test(sql/hints COVERS sql/findings/instead)
 unit_test(sql/redact COVERS sql/redact sql/lex/scan)
 unit_test(sql/sort_keys COVERS sql/sort_keys)
 unit_test(sql/spider COVERS sql/dialects)

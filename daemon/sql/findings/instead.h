@@ -1,23 +1,14 @@
 /*
- * What a dialect has instead of the words of others: for hints. Each front end has a table of its own
- * (instead.def). Pure; any thread.
+ * What a dialect has instead of the words of others (instead.def), for hints: "; instead of YEAR() there is
+ * strftime('%Y', …)", or "". Pure; any thread. Texts are static or live in the arena.
  */
 #pragma once
 
 #include "common/arena.h"
-#include "sql/lex/scan.h"
+#include "sql/dialect.h"
 
-struct instead {
-	const char *word; /* in lower case; `name(` only where a bracket follows; or an operator */
-	const char *use;
-};
+/* Instead of a function that the dialect does not have. */
+str_t instead_of_function(str_t name, enum sql_dialect dialect, struct arena *arena);
 
-/* The entry of a function's name, or NULL. */
-const struct instead *instead_of_function(const struct instead *table, size_t count, str_t name);
-
-/* The entry of the nearest token at or shortly before the offset of a syntax error, or NULL. */
-const struct instead *instead_near(const struct instead *table, size_t count, str_t sql, size_t offset,
-				   enum sql_dialect dialect);
-
-/* "; instead of YEAR() there is strftime('%Y', …)", in the arena; NULL: "". */
-str_t instead_hint(const struct instead *instead, struct arena *arena);
+/* Instead of the word at, or shortly before, the offset of a syntax error. */
+str_t instead_near(str_t sql, size_t offset, enum sql_dialect dialect, struct arena *arena);

@@ -2,6 +2,7 @@
 
 #include "common/buf.h"
 #include "sql/findings/front_end.h"
+#include "sql/findings/instead.h"
 #include "sql/findings/unparsed.h"
 #include "sql/mysql/names.h"
 #include "sql/mysql/parser.h"
@@ -35,7 +36,7 @@ static void report_failure(const struct mysql_failure *failure, str_t text, stru
 {
 	bool near = str_present(failure->near) && failure->near.len > 0;
 	int shown = failure->near.len < 60 ? (int)failure->near.len : 60;
-	str_t help = mysql_hint_syntax(text, failure->offset, diagnostics->arena);
+	str_t help = instead_near(text, failure->offset, SQL_MYSQL, diagnostics->arena);
 	diagnostics_add(diagnostics, DIAG_SYNTAX_ERROR, SUB_NONE, STR("statement"), (int64_t)failure->offset,
 			near ? "%s at or near \"%.*s\"" STR_FMT : "%s%.*s" STR_FMT, failure->reason,
 			near ? shown : 0, near ? failure->near.ptr : "", STR_ARG(help));

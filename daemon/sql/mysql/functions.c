@@ -28,11 +28,6 @@ static const struct {
 #include "sql/mysql/functions.def"
 };
 
-static const struct instead instead_table[] = {
-#define INSTEAD(word, use) { (word), (use) },
-#include "sql/mysql/instead.def"
-};
-
 static const struct builtin grammar[] = {
 #define MYSQL_GRAMMAR(name, parted) { (name), '\0', PARTED_##parted },
 #include "sql/mysql/functions.def"
@@ -63,21 +58,16 @@ static char builtin_kind(str_t name)
 
 str_t mysql_hint_function(str_t name, struct arena *arena)
 {
-	const struct instead *instead = instead_of_function(instead_table, COUNT(instead_table), name);
+	str_t instead = instead_of_function(name, SQL_MYSQL, arena);
 	struct nearest nearest;
-	if (instead)
-		return instead_hint(instead, arena);
+	if (instead.len > 0)
+		return instead;
 	nearest_init(&nearest, query_lower(name, arena));
 	for (size_t i = 0; i < COUNT(builtins); i++)
 		nearest_offer(&nearest, str_from(builtins[i].name));
 	return str_present(nearest.best)
 		       ? arena_printf(arena, "; did you mean " STR_FMT "()?", STR_ARG(nearest.best))
 		       : STR("");
-}
-
-str_t mysql_hint_syntax(str_t sql, size_t offset, struct arena *arena)
-{
-	return instead_hint(instead_near(instead_table, COUNT(instead_table), sql, offset, SQL_MYSQL), arena);
 }
 
 bool mysql_dangerous_name(str_t name, bool exact, enum sql_violation_code *ret_code)

@@ -11,9 +11,6 @@
  * or ""; in the arena. */
 str_t mysql_hint_function(str_t name, struct arena *arena);
 
-/* What they have instead of the word at, or shortly before, the offset of a syntax error. */
-str_t mysql_hint_syntax(str_t sql, size_t offset, struct arena *arena);
-
 /* Whether the servers bring a function of that name along, dangerous ones included. */
 bool mysql_native(str_t name);
 

@@ -4,7 +4,6 @@
 
 #include "sql/postgresql/canonical/canonical.h"
 #include "sql/postgresql/diagnose/diagnose.h"
-#include "sql/postgresql/parse/hints.h"
 #include "sql/postgresql/parse/node_children.h"
 #include "sql/postgresql/safety/bombs.h"
 #include "sql/postgresql/safety/safety.h"
@@ -47,11 +46,11 @@ static str_t statement_text(const struct parsed_statement *parsed, struct arena 
 
 static void report_parse(const struct parsed_statement *parsed, struct diagnostics *diagnostics)
 {
+	str_t hint = parse_hint(parsed, diagnostics->arena);
 	if (str_present(parsed->error))
-		diagnostics_add(
-			diagnostics, DIAG_SYNTAX_ERROR, SUB_NONE, STR("statement"),
-			(int64_t)parsed->error_offset, STR_FMT STR_FMT, STR_ARG(parsed->error),
-			STR_ARG(hint_of_syntax(parsed->text, parsed->error_offset, diagnostics->arena)));
+		diagnostics_add(diagnostics, DIAG_SYNTAX_ERROR, SUB_NONE, STR("statement"),
+				(int64_t)parsed->error_offset, STR_FMT STR_FMT, STR_ARG(parsed->error),
+				STR_ARG(hint));
 	else if (parsed->count == 0)
 		diagnostics_add(diagnostics, DIAG_SYNTAX_ERROR, SUB_NONE, STR("statement"), 0,
 				"there is no statement");

@@ -3,6 +3,7 @@
 #include "common/hash.h"
 #include "common/nearest.h"
 #include "sql/catalog/content.h"
+#include "sql/findings/instead.h"
 #include "sql/findings/unparsed.h"
 #include "sql/lex/scan_text.h"
 #include "sql/query/bombs.h"
@@ -10,7 +11,6 @@
 #include "sql/query/lint.h"
 #include "sql/sqlite/database.h"
 #include "sql/sqlite/excess.h"
-#include "sql/sqlite/hints.h"
 #include "sql/sqlite/required.h"
 #include "sql/sqlite/resolve.h"
 #include "sql/sqlite/tokens.h"
@@ -82,9 +82,13 @@ static str_t hint(struct sqlite_analysis *state, const struct sqlite_result *res
 	if (++state->hints > HINTS_MAX)
 		return STR("");
 	last = query_lower(last, state->arena);
-	if (result->problem == SQLITE_PROBLEM_FUNCTION)
-		return sqlite_hint_function(last, state->arena);
 	nearest_init(&nearest, last);
+	if (result->problem == SQLITE_PROBLEM_FUNCTION) {
+		str_t instead = instead_of_function(last, SQL_SQLITE, state->arena);
+		if (instead.len > 0)
+			return instead;
+		sqlite_functions_offer(&nearest);
+	}
 	if (result->code == DIAG_UNKNOWN_TABLE)
 		offer_relations(state, &nearest);
 	if (result->code == DIAG_UNKNOWN_COLUMN) {
@@ -114,7 +118,7 @@ static void report(struct sqlite_analysis *state, const struct sqlite_result *re
 		offset = sqlite_tokens_find(state->text, result->name);
 	str_t help = STR("");
 	if (result->code == DIAG_SYNTAX_ERROR && offset >= 0)
-		help = sqlite_hint_syntax(state->text, (size_t)offset, state->arena);
+		help = instead_near(state->text, (size_t)offset, SQL_SQLITE, state->arena);
 	else if (state->request->catalog && named)
 		help = hint(state, result, offset);
 	diagnostics_add(&state->diagnostics, result->code, SUB_NONE, named ? result->name : result->message,

@@ -1,5 +1,7 @@
 #include "sql/postgresql/parse/parse.h"
 
+#include "sql/findings/instead.h"
+#include "sql/lex/scan.h"
 #include "sql/postgresql/parse/parse_tokens.h"
 
 #include "pg_query.h"
@@ -77,6 +79,29 @@ void parse_begin(str_t text, struct arena *arena, struct parsed_statement *ret_p
 		return;
 	}
 	parse_end(&again);
+}
+
+/* A text that ends with a backslash, in front of the error or at it: its quote was meant to be a part of it.
+ */
+static bool has_escaped_quote(str_t sql, size_t offset)
+{
+	struct scan_token token = scan_next(sql, 0, SQL_POSTGRESQL);
+	for (; token.kind != SCAN_END && token.offset <= offset;
+	     token = scan_next(sql, token.offset + token.len, SQL_POSTGRESQL)) {
+		bool is_text = sql.ptr[token.offset] == '\'' && token.len > 2;
+		if (is_text && memcmp(sql.ptr + token.offset + token.len - 2, "\\'", 2) == 0)
+			return true;
+	}
+	return false;
+}
+
+str_t parse_hint(const struct parsed_statement *parsed, struct arena *arena)
+{
+	if (!str_present(parsed->error))
+		return STR("");
+	if (has_escaped_quote(parsed->text, parsed->error_offset))
+		return STR("; a quote inside of a text is doubled, or the text is written E'…'");
+	return instead_near(parsed->text, parsed->error_offset, SQL_POSTGRESQL, arena);
 }
 
 void parse_end(struct parsed_statement *parsed)

@@ -24,5 +24,8 @@ struct parsed_statement {
  * a thread, to be ended by parse_end. */
 void parse_begin(str_t text, struct arena *arena, struct parsed_statement *ret_parsed);
 
+/* What helps with the error: "; …" in the arena, or "", as where it parses. */
+str_t parse_hint(const struct parsed_statement *parsed, struct arena *arena);
+
 /* Releases the nodes; also fine when parse_begin was never called on a zeroed struct, or a second time. */
 void parse_end(struct parsed_statement *parsed);

@@ -1,6 +1,6 @@
 #include "sql/postgresql/resolve/internal.h"
 
-#include "sql/postgresql/parse/hints.h"
+#include "sql/findings/instead.h"
 #include "sql/postgresql/resolve/equal.h"
 #include "sql/postgresql/resolve/type_overload.h"
 
@@ -71,7 +71,7 @@ static void report_no_function(struct resolver *resolver, const FuncCall *call,
 		if (resolver_lacks_names(resolver))
 			return;
 		bool foreign = list_length(call->funcname) > 2;
-		str_t hint = hint_of_function(function->name, resolver->arena);
+		str_t hint = instead_of_function(function->name, SQL_POSTGRESQL, resolver->arena);
 		if (hint.len == 0 && resolver_wants_hint(resolver))
 			hint = catalog_function_hint(resolver->catalog, function->name, resolver->arena);
 		diagnostics_add_state(
