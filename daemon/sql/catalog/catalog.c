@@ -1,8 +1,7 @@
 #include "sql/catalog/internal.h"
 
 #include "common/nearest.h"
-
-#include <strings.h>
+#include "sql/lex/identifier.h"
 
 struct catalog *catalog_ref(const struct catalog *catalog)
 {
@@ -321,8 +320,7 @@ enum foreign_access catalog_foreign_option(str_t name)
 #undef FOREIGN_OPTION
 	};
 	for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
-		if (name.len == strlen(options[i].name) &&
-		    strncasecmp(name.ptr, options[i].name, name.len) == 0)
+		if (identifier_is(name, options[i].name))
 			return options[i].access;
 	return FOREIGN_SYSTEM;
 }

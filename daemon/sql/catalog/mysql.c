@@ -1,8 +1,8 @@
 #include "sql/catalog/internal.h"
 
-#include <ctype.h>
+#include "sql/lex/identifier.h"
+
 #include <jansson.h>
-#include <strings.h>
 
 /* Fields of the lines, behind what each tells. */
 enum { FORMAT_NUMBER = 1, FORMAT_DATABASE };
@@ -74,19 +74,6 @@ static size_t position_at(struct reader *reader, size_t field)
 	return in_range ? (size_t)position : 1;
 }
 
-static str_t lower(struct arena *arena, str_t text)
-{
-	char *copy = arena_alloc(arena, text.len + 1);
-	for (size_t i = 0; i < text.len; i++)
-		copy[i] = (char)tolower((unsigned char)text.ptr[i]);
-	return (str_t){ copy, text.len };
-}
-
-static bool is_text(str_t text, const char *other)
-{
-	return text.len == strlen(other) && text.ptr && strncasecmp(text.ptr, other, text.len) == 0;
-}
-
 static str_t key_of(struct reader *reader, str_t schema, str_t name)
 {
 	char *key = arena_alloc(reader->scratch, schema.len + name.len + 2);
@@ -118,7 +105,7 @@ static struct routine_draft *routine_of(struct reader *reader, str_t kind)
 	str_t schema = text_at(reader, LINE_SCHEMA);
 	str_t name = text_at(reader, LINE_NAME);
 	str_t key = key_of(reader, schema, name);
-	struct hash_map *map = is_text(kind, "PROCEDURE") ? &reader->procedures : &reader->routines;
+	struct hash_map *map = identifier_is(kind, "PROCEDURE") ? &reader->procedures : &reader->routines;
 	struct routine_draft *routine = hash_map_get(map, key);
 	if (routine)
 		return routine;
@@ -126,7 +113,7 @@ static struct routine_draft *routine_of(struct reader *reader, str_t kind)
 	routine->function = (struct catalog_function){ .schema = schema,
 						       .name = name,
 						       .language = STR("sql"),
-						       .kind = is_text(kind, "PROCEDURE") ? 'p' : 'f',
+						       .kind = identifier_is(kind, "PROCEDURE") ? 'p' : 'f',
 						       .may_execute = true,
 						       .result = STR("") };
 	(void)hash_map_set(map, key, routine);
@@ -151,9 +138,9 @@ static void read_relation(struct reader *reader)
 {
 	struct table_draft *table = table_of(reader);
 	str_t type = text_at(reader, RELATION_TYPE);
-	bool is_view = is_text(type, "VIEW") || is_text(type, "SYSTEM VIEW");
+	bool is_view = identifier_is(type, "VIEW") || identifier_is(type, "SYSTEM VIEW");
 	table->relation.is_view = is_view;
-	table->relation.kind = is_view ? 'v' : is_text(type, "SEQUENCE") ? 'S' : 'r';
+	table->relation.kind = is_view ? 'v' : identifier_is(type, "SEQUENCE") ? 'S' : 'r';
 }
 
 static enum type_category category_of_type(str_t type)
@@ -197,9 +184,9 @@ static void read_column(struct reader *reader)
 	table->columns = reserve(reader, table->columns, &table->capacity, sizeof *table->columns, position);
 	struct catalog_column *column = &table->columns[position - 1];
 	column->name = text_at(reader, COLUMN_NAME);
-	column->type = lower(reader->scratch, text_at(reader, COLUMN_TYPE));
+	column->type = identifier_lower(text_at(reader, COLUMN_TYPE), reader->scratch);
 	column->category = category_of_type(column->type);
-	column->not_null = is_text(text_at(reader, COLUMN_NULLABLE), "NO");
+	column->not_null = identifier_is(text_at(reader, COLUMN_NULLABLE), "NO");
 }
 
 static struct key_draft *key_named(struct reader *reader, struct table_draft *table, str_t index)
@@ -237,19 +224,21 @@ static void read_view(struct reader *reader)
  * was declared. */
 static char volatility_of(str_t access, bool deterministic)
 {
-	if (is_text(access, "NO SQL"))
+	if (identifier_is(access, "NO SQL"))
 		return deterministic ? 'i' : 's';
-	return is_text(access, "READS SQL DATA") ? 's' : 'v';
+	return identifier_is(access, "READS SQL DATA") ? 's' : 'v';
 }
 
 static void read_routine(struct reader *reader)
 {
 	struct routine_draft *routine = routine_of(reader, text_at(reader, ROUTINE_KIND));
 	str_t result = optional_text(reader, ROUTINE_RESULT);
-	routine->function.result = str_present(result) ? lower(reader->scratch, result) : STR("");
-	routine->function.volatility = volatility_of(text_at(reader, ROUTINE_ACCESS),
-						     is_text(text_at(reader, ROUTINE_DETERMINISTIC), "YES"));
-	routine->function.is_security_definer = is_text(optional_text(reader, ROUTINE_SECURITY), "DEFINER");
+	routine->function.result = str_present(result) ? identifier_lower(result, reader->scratch) : STR("");
+	routine->function.volatility =
+		volatility_of(text_at(reader, ROUTINE_ACCESS),
+			      identifier_is(text_at(reader, ROUTINE_DETERMINISTIC), "YES"));
+	routine->function.is_security_definer =
+		identifier_is(optional_text(reader, ROUTINE_SECURITY), "DEFINER");
 }
 
 static void read_parameter(struct reader *reader)

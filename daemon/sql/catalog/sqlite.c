@@ -1,6 +1,7 @@
 #include "sql/catalog/build.h"
 
-#include <ctype.h>
+#include "sql/lex/identifier.h"
+
 #include <jansson.h>
 #include <sqlite3.h>
 
@@ -46,10 +47,7 @@ static void define(sqlite3 *database, const char *definition)
 /* Identifiers of SQLite are compared without regard to (ASCII) case: the catalog holds them in lower case. */
 static str_t folded(struct arena *arena, const unsigned char *text)
 {
-	char *copy = arena_strdup(arena, text ? (const char *)text : "");
-	for (char *at = copy; *at; at++)
-		*at = (char)tolower((unsigned char)*at);
-	return str_from(copy);
+	return identifier_lower(str_from(text ? (const char *)text : ""), arena);
 }
 
 static str_t text_of(struct arena *arena, const unsigned char *text)

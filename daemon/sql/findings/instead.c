@@ -1,5 +1,6 @@
 #include "sql/findings/instead.h"
 
+#include "sql/lex/identifier.h"
 #include "sql/lex/scan.h"
 
 #include <ctype.h>
@@ -43,8 +44,8 @@ static str_t hint(const struct instead *instead, enum sql_dialect dialect, struc
 str_t instead_of_function(str_t name, enum sql_dialect dialect, struct arena *arena)
 {
 	for (size_t i = 0; i < TABLE_COUNT; i++)
-		if (table[i].uses[dialect] && is_call(&table[i]) && word_len(&table[i]) == name.len &&
-		    strncasecmp(table[i].word, name.ptr, name.len) == 0)
+		if (table[i].uses[dialect] && is_call(&table[i]) &&
+		    identifier_same((str_t){ table[i].word, word_len(&table[i]) }, name))
 			return hint(&table[i], dialect, arena);
 	return STR("");
 }

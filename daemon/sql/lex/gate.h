@@ -9,7 +9,6 @@
 #pragma once
 
 #include "common/str.h"
-#include "sql/dialect.h"
 
 #define GATE_MAX_BYTES	       ((size_t)64 << 10)
 #define GATE_MAX_TOKENS	       25000 /* a list of 10,000 numbers fits */

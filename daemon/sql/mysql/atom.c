@@ -56,7 +56,7 @@ static struct query_node *string(struct mysql_parser *parser)
 	if (!plain) {
 		size_t prefix = strcspn(parser->text.ptr + token->offset, "'\" \t\r\n\v\f/#-");
 		node->qualifier =
-			query_lower((str_t){ parser->text.ptr + token->offset, prefix }, parser->arena);
+			identifier_lower((str_t){ parser->text.ptr + token->offset, prefix }, parser->arena);
 	}
 	if (parts == 1)
 		return node;
@@ -257,7 +257,7 @@ static struct query_node *introduced(struct mysql_parser *parser)
 	parser->at++;
 	struct query_node *node = literal(parser, hex ? "hex" : "bits");
 	node->qualifier = arena_printf(parser->arena, STR_FMT " %s",
-				       STR_ARG(query_lower(set->value, parser->arena)), node->op);
+				       STR_ARG(identifier_lower(set->value, parser->arena)), node->op);
 	node->offset = set->offset;
 	return node;
 }

@@ -51,7 +51,7 @@ static void arguments_aggregate(struct mysql_parser *parser, struct query_node *
 	call->flag = mysql_accept(parser, "distinct");
 	if (!call->flag)
 		(void)mysql_accept(parser, "all");
-	if (mysql_at(parser, 0, "*") && query_name_is(call->name, "count") && !call->flag) {
+	if (mysql_at(parser, 0, "*") && identifier_is(call->name, "count") && !call->flag) {
 		struct query_node *star = mysql_new(parser, QUERY_STAR);
 		parser->at++;
 		mysql_append(parser, call, mysql_done(parser, star));
@@ -119,7 +119,7 @@ static void type(struct mysql_parser *parser, struct query_node *cast)
 			buf_append_char(&text, ' ');
 		buf_append_str(&text, parser->tokens.items[i].value);
 	}
-	cast->name = query_lower(buf_str(&text), parser->arena);
+	cast->name = identifier_lower(buf_str(&text), parser->arena);
 	buf_free(&text);
 }
 
@@ -350,10 +350,10 @@ struct query_node *mysql_call(struct mysql_parser *parser)
 	}
 	bool quoted = mysql_peek(parser, 0)->kind == MYSQL_TOKEN_IDENTIFIER;
 	bool spaced = mysql_peek(parser, 1)->spaced;
-	call->name = query_lower(parser->tokens.items[parser->at++].value, parser->arena);
+	call->name = identifier_lower(parser->tokens.items[parser->at++].value, parser->arena);
 	if (mysql_accept(parser, ".")) {
 		call->schema = call->name;
-		call->name = query_lower(mysql_take_name(parser), parser->arena);
+		call->name = identifier_lower(mysql_take_name(parser), parser->arena);
 		quoted = true;
 	}
 	arguments_fn arguments = arguments_plain;

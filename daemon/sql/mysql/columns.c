@@ -30,11 +30,12 @@ struct query_range *mysql_scope_range(struct mysql_resolver *resolver, struct my
 	struct query_range *found = NULL;
 	if (scope->count == 0)
 		return NULL;
-	struct query_range *range = hash_map_get(&scope->aliases, query_lower(qualifier, resolver->arena));
+	struct query_range *range =
+		hash_map_get(&scope->aliases, identifier_lower(qualifier, resolver->arena));
 	for (; range; range = range->same) {
 		resolver->lookups++;
 		if (str_present(schema) && str_present(range->schema) &&
-		    !query_same_name(range->schema, schema))
+		    !identifier_same(range->schema, schema))
 			continue;
 		if (!found || (str_equal(range->alias, qualifier) && !str_equal(found->alias, qualifier)))
 			found = range;
@@ -80,7 +81,7 @@ static const struct query_range *range_of_output(const struct query_node *output
 						 const struct query_node *column)
 {
 	bool same = output->kind == QUERY_ITEM && output->first->kind == QUERY_COLUMN &&
-		    query_same_name(output->first->name, column->name);
+		    identifier_same(output->first->name, column->name);
 	return same ? output->first->range : NULL;
 }
 
@@ -137,7 +138,7 @@ static void offer(struct mysql_resolver *resolver, struct nearest *nearest, cons
 static str_t elsewhere(struct mysql_resolver *resolver, const struct mysql_scope *scope,
 		       const struct query_node *column)
 {
-	str_t lower = query_lower(column->name, resolver->arena);
+	str_t lower = identifier_lower(column->name, resolver->arena);
 	for (; scope && resolver->diagnostics->count < DIAGNOSTICS_MAX; scope = scope->outer)
 		for (size_t i = 0; i < scope->count && i < QUERY_MAX_TABLES; i++)
 			if (scope->ranges[i] != column->range && str_present(scope->ranges[i]->alias) &&
@@ -195,7 +196,7 @@ void mysql_column_resolve(struct mysql_resolver *resolver, struct mysql_scope *s
 {
 	if (resolver->lookups > MYSQL_MAX_LOOKUPS)
 		return;
-	str_t lower = query_lower(column->name, resolver->arena);
+	str_t lower = identifier_lower(column->name, resolver->arena);
 	const struct query_range *lacking = NULL;
 	bool beside = false; /* some servers see what is outside of here, others do not */
 	for (struct mysql_scope *at = scope; at; at = at->outer) {

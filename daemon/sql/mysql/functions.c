@@ -62,7 +62,7 @@ str_t mysql_hint_function(str_t name, struct arena *arena)
 	struct nearest nearest;
 	if (instead.len > 0)
 		return instead;
-	nearest_init(&nearest, query_lower(name, arena));
+	nearest_init(&nearest, identifier_lower(name, arena));
 	for (size_t i = 0; i < COUNT(builtins); i++)
 		nearest_offer(&nearest, str_from(builtins[i].name));
 	return str_present(nearest.best)
@@ -74,7 +74,7 @@ bool mysql_dangerous_name(str_t name, bool exact, enum sql_violation_code *ret_c
 {
 	for (size_t i = 0; i < COUNT(dangerous); i++) {
 		bool pattern = strchr(dangerous[i].pattern, '*') != NULL;
-		if (pattern != exact && (exact ? query_name_is(name, dangerous[i].pattern)
+		if (pattern != exact && (exact ? identifier_is(name, dangerous[i].pattern)
 					       : fnmatch(dangerous[i].pattern, name.ptr, 0) == 0)) {
 			*ret_code = dangerous[i].code;
 			return true;
@@ -101,7 +101,7 @@ bool mysql_foreign_name(str_t name, bool quoted, bool spaced)
 		return false;
 	const struct builtin *found = find_builtin(name);
 	for (size_t i = 0; !found && i < COUNT(grammar); i++)
-		found = query_name_is(name, grammar[i].name) ? &grammar[i] : NULL;
+		found = identifier_is(name, grammar[i].name) ? &grammar[i] : NULL;
 	return found && (found->parted == PARTED_BLANK || (quoted && found->parted == PARTED_QUOTES));
 }
 

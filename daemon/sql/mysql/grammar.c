@@ -15,7 +15,7 @@ bool mysql_at(const struct mysql_parser *parser, size_t ahead, const char *word_
 	if (token->first != word_or_operator[0]) /* nearly always */
 		return false;
 	if (token->kind == MYSQL_TOKEN_WORD)
-		return query_name_is(token->value, word_or_operator);
+		return identifier_is(token->value, word_or_operator);
 	return token->kind == MYSQL_TOKEN_OPERATOR && str_is(token->value, word_or_operator);
 }
 

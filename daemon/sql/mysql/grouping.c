@@ -71,7 +71,7 @@ static bool is_plain_star(const struct query_node *item, const struct query_rang
 
 static bool same_column(const struct query_node *a, const struct query_node *b)
 {
-	return a && a->kind == QUERY_COLUMN && a->range == b->range && query_same_name(a->name, b->name);
+	return a && a->kind == QUERY_COLUMN && a->range == b->range && identifier_same(a->name, b->name);
 }
 
 static bool is_selected(const struct grouping *grouping, const struct query_node *column)
@@ -101,7 +101,7 @@ static void check_having(const struct grouping *grouping, const struct query_nod
 		return;
 	if (is_own(node, grouping) && !node->flag &&
 	    mysql_columns_find(grouping->resolver, node->range->columns,
-			       query_lower(node->name, grouping->resolver->arena)) &&
+			       identifier_lower(node->name, grouping->resolver->arena)) &&
 	    !is_selected(grouping, node) && !is_key(grouping, node))
 		diagnostics_add(grouping->resolver->diagnostics, DIAG_UNKNOWN_COLUMN, SUB_NONE, node->name,
 				(int64_t)node->offset,

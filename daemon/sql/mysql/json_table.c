@@ -47,7 +47,7 @@ static str_t type(struct mysql_parser *parser)
 			buf_append_char(&text, ' ');
 		buf_append_str(&text, parser->tokens.items[i].value);
 	}
-	str_t name = query_lower(buf_str(&text), parser->arena);
+	str_t name = identifier_lower(buf_str(&text), parser->arena);
 	buf_free(&text);
 	return name;
 }

@@ -254,7 +254,7 @@ static bool take_digits(struct lexer *lexer, const char *digits, enum mysql_toke
 	if (byte_at(lexer, i) != '\'' || !even)
 		return refuse(lexer, start, "a literal of hexadecimal digits or bits that is not one");
 	lexer->at = i + 1;
-	(void)add(lexer, kind, start, query_lower(raw(lexer, start + 2, i), lexer->arena));
+	(void)add(lexer, kind, start, identifier_lower(raw(lexer, start + 2, i), lexer->arena));
 	return true;
 }
 
@@ -264,7 +264,7 @@ bool mysql_known_introducer(str_t word)
 		"_utf8", "_utf8mb3", "_utf8mb4", "_latin1", "_ascii", "_binary"
 	};
 	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-		if (query_name_is(word, known[i]))
+		if (identifier_is(word, known[i]))
 			return true;
 	return false;
 }
@@ -332,7 +332,7 @@ static bool take_prefixed(struct lexer *lexer)
 		return false;
 	lexer->at = end;
 	(void)add(lexer, hex ? MYSQL_TOKEN_HEX : MYSQL_TOKEN_BITS, start,
-		  query_lower(raw(lexer, start + 2, end), lexer->arena));
+		  identifier_lower(raw(lexer, start + 2, end), lexer->arena));
 	return true;
 }
 
@@ -375,7 +375,7 @@ static bool take_variable(struct lexer *lexer)
 	if (lexer->at == name)
 		return refuse(lexer, start, "a variable without a plain name");
 	(void)add(lexer, system ? MYSQL_TOKEN_SYSTEM : MYSQL_TOKEN_VARIABLE, start,
-		  query_lower(raw(lexer, name, lexer->at), lexer->arena));
+		  identifier_lower(raw(lexer, name, lexer->at), lexer->arena));
 	return true;
 }
 

@@ -31,8 +31,7 @@ static void check_function(struct mysql_resolver *resolver, const struct query_n
 /* NEXTVAL(s) and its like: what looks like a column is a sequence. */
 static bool names_sequence(const struct query_node *call)
 {
-	return query_name_is(call->name, "nextval") || query_name_is(call->name, "lastval") ||
-	       query_name_is(call->name, "setval");
+	return IDENTIFIER_IS_ANY(call->name, "nextval", "lastval", "setval");
 }
 
 /* GROUP_CONCAT(a, b ORDER BY 2): positions among the arguments. */
@@ -77,7 +76,8 @@ static void resolve_children(struct mysql_resolver *resolver, struct query_node 
 /* The nearest WITH query of that name that can be seen; else one that comes later, or NULL. */
 static const struct mysql_cte *find_cte(const struct mysql_resolver *resolver, str_t name)
 {
-	struct mysql_cte *const *nearest = hash_map_get(&resolver->ctes, query_lower(name, resolver->arena));
+	struct mysql_cte *const *nearest =
+		hash_map_get(&resolver->ctes, identifier_lower(name, resolver->arena));
 	const struct mysql_cte *first = nearest ? *nearest : NULL;
 	const struct mysql_cte *cte = first;
 	while (cte && !cte->visible)
@@ -87,7 +87,7 @@ static const struct mysql_cte *find_cte(const struct mysql_resolver *resolver, s
 
 static void push_cte(struct mysql_resolver *resolver, struct mysql_cte *cte)
 {
-	str_t name = query_lower(cte->node->name, resolver->arena);
+	str_t name = identifier_lower(cte->node->name, resolver->arena);
 	struct mysql_cte **nearest = hash_map_get(&resolver->ctes, name);
 	if (!nearest) {
 		nearest = ARENA_NEW(resolver->arena, struct mysql_cte *);
@@ -114,7 +114,7 @@ static void add_table(struct mysql_resolver *resolver, const struct query_range 
 			     : arena_printf(resolver->arena, STR_FMT "." STR_FMT, STR_ARG(range->schema),
 					    STR_ARG(range->name));
 	ARENA_PUSH(resolver->arena, resolver->tables, resolver->tables_count, resolver->tables_capacity,
-		   query_lower(name, resolver->arena));
+		   identifier_lower(name, resolver->arena));
 }
 
 static void name_relation(struct mysql_resolver *resolver, struct query_node *node, struct query_range *range)
@@ -192,7 +192,7 @@ static const struct query_columns *json_columns(struct mysql_resolver *resolver,
 /* Ranges of one alias are in the order of the text. */
 static void put_range(struct mysql_resolver *resolver, struct mysql_scope *scope, struct query_range *range)
 {
-	str_t alias = query_lower(range->alias, resolver->arena);
+	str_t alias = identifier_lower(range->alias, resolver->arena);
 	if (!scope->aliases.arena)
 		hash_map_init(&scope->aliases, resolver->arena, 8);
 	struct query_range *same = hash_map_get(&scope->aliases, alias);
@@ -258,7 +258,7 @@ static void merge_names(struct mysql_resolver *resolver, struct mysql_scope *sco
 	else
 		hash_map_init(merged, resolver->arena, 8);
 	for (const struct query_node *name = using->first; name; name = name->next)
-		hash_map_set(merged, query_lower(name->name, resolver->arena), merged);
+		hash_map_set(merged, identifier_lower(name->name, resolver->arena), merged);
 	scope->merged = merged;
 }
 
@@ -271,7 +271,7 @@ static void check_using(struct mysql_resolver *resolver, const struct mysql_scop
 		for (size_t i = from; i < to && i < scope->count && !possible; i++)
 			possible = scope->ranges[i]->columns->open || scope->ranges[i]->columns->loose ||
 				   mysql_columns_find(resolver, scope->ranges[i]->columns,
-						      query_lower(name->name, resolver->arena));
+						      identifier_lower(name->name, resolver->arena));
 		if (!possible)
 			diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, SUB_NONE, name->name,
 					(int64_t)name->offset, "column `" STR_FMT "` does not exist",
@@ -321,7 +321,7 @@ static void check_aliases(struct mysql_resolver *resolver, const struct mysql_sc
 		for (size_t k = 0; k < i; k++) {
 			const struct query_range *a = scope->ranges[k], *b = scope->ranges[i];
 			bool schemas_differ = str_present(a->schema) && str_present(b->schema) &&
-					      !query_same_name(a->schema, b->schema);
+					      !identifier_same(a->schema, b->schema);
 			/* A schema on one side alone may be the same or another one. */
 			bool unsure = str_present(a->schema) != str_present(b->schema);
 			if (str_equal(a->alias, b->alias) && !schemas_differ && !unsure)
@@ -403,7 +403,7 @@ static void see_outputs(struct mysql_resolver *resolver, struct mysql_scope *sco
 	for (struct query_node *item = items->first; item; item = item->next) {
 		if (item->kind != QUERY_ITEM)
 			continue;
-		str_t key = query_lower(query_item_name(item), resolver->arena);
+		str_t key = identifier_lower(query_item_name(item), resolver->arena);
 		if (hash_map_set(map, key, star ? items : item))
 			hash_map_set(map, key, items);
 	}
@@ -415,7 +415,7 @@ static bool may_have(struct mysql_resolver *resolver, const struct mysql_scope *
 	for (size_t i = 0; i < scope->count; i++) {
 		const struct query_columns *columns = scope->ranges[i]->columns;
 		if (columns->open || columns->loose ||
-		    mysql_columns_find(resolver, columns, query_lower(name, resolver->arena)))
+		    mysql_columns_find(resolver, columns, identifier_lower(name, resolver->arena)))
 			return true;
 	}
 	return false;
@@ -430,7 +430,7 @@ static void link_keys(struct mysql_resolver *resolver, const struct mysql_scope 
 		if (key->kind != QUERY_COLUMN || str_present(key->qualifier))
 			continue;
 		const struct query_node *item =
-			hash_map_get(scope->outputs, query_lower(key->name, resolver->arena));
+			hash_map_get(scope->outputs, identifier_lower(key->name, resolver->arena));
 		if (item && item->kind != QUERY_ITEM)
 			continue;
 		bool renamed = item && str_present(item->alias);

@@ -13,7 +13,7 @@ struct query_columns *mysql_columns_new(struct mysql_resolver *resolver, const s
 	for (size_t i = 0; i < count; i++) {
 		str_t *entry = ARENA_NEW(resolver->arena, str_t);
 		*entry = names[i];
-		hash_map_set(&columns->map, query_lower(names[i], resolver->arena), entry);
+		hash_map_set(&columns->map, identifier_lower(names[i], resolver->arena), entry);
 	}
 	resolver->lookups += count;
 	return columns;
@@ -40,7 +40,7 @@ const struct query_columns *mysql_relation_columns(struct mysql_resolver *resolv
 static str_t folded_key(struct mysql_resolver *resolver, str_t schema, str_t name)
 {
 	str_t key = arena_printf(resolver->arena, STR_FMT "." STR_FMT, STR_ARG(schema), STR_ARG(name));
-	return query_lower(key, resolver->arena);
+	return identifier_lower(key, resolver->arena);
 }
 
 static void fold_relations(struct mysql_resolver *resolver)
@@ -79,14 +79,11 @@ const struct catalog_relation *mysql_relation_find(struct mysql_resolver *resolv
 
 bool mysql_relation_implicit(const struct query_node *relation)
 {
-	static const char *const own[] = { "information_schema", "mysql", "performance_schema", "sys" };
 	str_t name = relation->name;
 	if (name.len > 4 && strncasecmp(name.ptr, "seq_", 4) == 0 && isdigit((unsigned char)name.ptr[4]))
 		return true;
-	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-		if (query_name_is(relation->schema, own[i]))
-			return true;
-	return false;
+	return IDENTIFIER_IS_ANY(relation->schema, "information_schema", "mysql", "performance_schema",
+				 "sys");
 }
 
 void mysql_report_relation(struct mysql_resolver *resolver, const struct query_node *relation)

@@ -32,7 +32,7 @@ static bool policy_lists(const struct sql_policy *policy, const struct catalog_f
 				 strncasecmp(allowed.ptr, function->schema.ptr, schema) == 0 &&
 				 allowed.ptr[schema] == '.';
 		str_t last = qualified ? (str_t){ allowed.ptr + schema + 1, function->name.len } : allowed;
-		if (query_same_name(last, function->name))
+		if (identifier_same(last, function->name))
 			return true;
 	}
 	return false;
@@ -75,28 +75,23 @@ static void check_foreign(struct mysql_safety *safety, const struct query_node *
 
 static bool tells_about_server(str_t name)
 {
-	static const char *const probes[] = { "version",     "database",     "schema",
-					      "user",	     "current_user", "session_user",
-					      "system_user", "current_role", "connection_id" };
-	for (size_t i = 0; i < COUNT(probes); i++)
-		if (query_name_is(name, probes[i]))
-			return true;
-	return false;
+	return IDENTIFIER_IS_ANY(name, "version", "database", "schema", "user", "current_user",
+				 "session_user", "system_user", "current_role", "connection_id");
 }
 
 static bool calls_rand(const struct query_node *node, const void *context)
 {
 	(void)context;
-	return node->kind == QUERY_CALL && query_name_is(node->name, "rand");
+	return node->kind == QUERY_CALL && identifier_is(node->name, "rand");
 }
 
 /* XPath that is put together from data comes back in the error's text, and so does what EXP overflows with.
  */
 static bool leaks_by_error(const struct query_node *call)
 {
-	if (query_name_is(call->name, "exp"))
+	if (identifier_is(call->name, "exp"))
 		return call->first && call->first->kind == QUERY_OPERATION && call->first->op[0] == '~';
-	if (!query_name_is(call->name, "extractvalue") && !query_name_is(call->name, "updatexml"))
+	if (!identifier_is(call->name, "extractvalue") && !identifier_is(call->name, "updatexml"))
 		return false;
 	const struct query_node *path = call->first ? call->first->next : NULL;
 	return path && path->kind != QUERY_LITERAL;
@@ -110,7 +105,7 @@ static void check_call(struct mysql_safety *safety, const struct query_node *cal
 	if (mysql_dangerous_name(call->name, true, &code) ||
 	    (!native && mysql_dangerous_name(call->name, false, &code)))
 		violate(safety, code, call, "", call->name);
-	else if (query_name_is(call->name, "last_insert_id") && call->first)
+	else if (identifier_is(call->name, "last_insert_id") && call->first)
 		violate(safety, VIOLATION_DANGEROUS_FUNCTION, call, "it sets the last id: ", call->name);
 	else if (leaks_by_error(call))
 		violate(safety, VIOLATION_INJECTION_PATTERN, call, "an error that tells: ", call->name);
@@ -120,23 +115,13 @@ static void check_call(struct mysql_safety *safety, const struct query_node *cal
 		(void)check_named(safety, call); /* not every server has all of the built-in ones */
 }
 
-static bool is_readable(str_t name)
-{
-	for (size_t i = 0; i < COUNT(readable); i++)
-		if (query_name_is(name, readable[i]))
-			return true;
-	return false;
-}
-
 static void check_relation(struct mysql_safety *safety, const struct query_node *relation)
 {
-	static const char *const own[] = { "mysql", "performance_schema", "sys" };
-	bool information = query_name_is(relation->schema, "information_schema");
-	bool secret = information && !is_readable(relation->name);
+	bool information = identifier_is(relation->schema, "information_schema");
+	bool secret = information ? !identifier_is_any(relation->name, readable, COUNT(readable))
+				  : IDENTIFIER_IS_ANY(relation->schema, "mysql", "performance_schema", "sys");
 	if (relation->op) /* DUAL */
 		return;
-	for (size_t i = 0; i < COUNT(own); i++)
-		secret = secret || query_name_is(relation->schema, own[i]);
 	if (secret)
 		violate(safety, VIOLATION_SYSTEM_CATALOG, relation, "", relation->name);
 	if (secret || information)
@@ -286,7 +271,7 @@ static bool merges_columns(const struct query_node *node, const void *context)
 static void check_schema(struct mysql_safety *safety, const struct query_node *name)
 {
 	bool sure = name->range && str_present(name->range->schema) &&
-		    query_same_name(name->range->schema, name->schema);
+		    identifier_same(name->range->schema, name->schema);
 	if (safety->merges && str_present(name->schema) && !sure && !safety->in_view)
 		violate(safety, VIOLATION_UNANALYSABLE, name,
 			"servers crash on a schema beside merged columns: ", name->schema);
@@ -296,7 +281,7 @@ static void check_schema(struct mysql_safety *safety, const struct query_node *n
 static void check_column(struct mysql_safety *safety, const struct query_node *column)
 {
 	if (str_present(column->qualifier) &&
-	    (query_name_is(column->name, "nextval") || query_name_is(column->name, "currval")))
+	    (identifier_is(column->name, "nextval") || identifier_is(column->name, "currval")))
 		violate(safety, VIOLATION_DANGEROUS_FUNCTION, column, "a sequence: ", column->name);
 	check_schema(safety, column);
 }
@@ -389,10 +374,10 @@ void mysql_safety_check(const struct query_node *root, str_t text, const struct 
 	safety.merges = query_has(root, merges_columns, NULL);
 	check_comments(&safety);
 	mysql_safety_walk(&safety, root);
-	if (root->kind == QUERY_SHOW && str_present(root->schema) && query_name_is(root->schema, "mysql"))
+	if (root->kind == QUERY_SHOW && str_present(root->schema) && identifier_is(root->schema, "mysql"))
 		violations_add(violations, VIOLATION_SYSTEM_CATALOG, (int64_t)root->offset,
 			       "the server's own schema");
-	if (root->kind == QUERY_SHOW && query_name_is(root->name, "grants"))
+	if (root->kind == QUERY_SHOW && identifier_is(root->name, "grants"))
 		violations_add(violations, VIOLATION_SYSTEM_CATALOG, (int64_t)root->offset,
 			       "an account's rights and the hash of its password");
 }

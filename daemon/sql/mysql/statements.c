@@ -18,7 +18,7 @@ static bool at_end(const struct mysql_parser *parser, size_t ahead)
 static bool is_part(const struct mysql_token *token, str_t part)
 {
 	bool spelt = token->kind == MYSQL_TOKEN_WORD || token->kind == MYSQL_TOKEN_OPERATOR;
-	return spelt && query_same_name(token->value, part);
+	return spelt && identifier_same(token->value, part);
 }
 
 static bool at_any_name(const struct mysql_parser *parser, size_t ahead)

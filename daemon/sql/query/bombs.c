@@ -23,13 +23,6 @@ static void bomb_rows(struct bombs *bombs, const struct query_node *node, const 
 
 /* ---- calls ---- */
 
-static bool is_one_of(str_t name, const char *const *words)
-{
-	while (*words && !query_name_is(name, *words))
-		words++;
-	return *words != NULL;
-}
-
 /* Widths in the text of SFORMAT: '{:>1000}', or '{:>{}}' with one of the values. */
 static double widest_field(struct bombs *bombs, const struct query_node *call)
 {
@@ -57,20 +50,19 @@ static double widest_field(struct bombs *bombs, const struct query_node *call)
 /* Of an aggregate that puts a text together of a value from each row. MySQL cuts GROUP_CONCAT off. */
 static bool gathers_large(struct bombs *bombs, const struct query_node *call)
 {
-	static const char *const mysql[] = { "json_objectagg", "json_arrayagg", NULL };
-	static const char *const sqlite[] = { "group_concat", "string_agg", "json_group_array",
-					      "json_group_object", NULL };
-	return is_one_of(call->name, bombs->dialect == SQL_MYSQL ? mysql : sqlite) &&
-	       bombs_text_size(bombs, call) >= BOMB_ROW_BYTES;
+	bool gathers = bombs->dialect == SQL_MYSQL
+			       ? IDENTIFIER_IS_ANY(call->name, "json_objectagg", "json_arrayagg")
+			       : IDENTIFIER_IS_ANY(call->name, "group_concat", "string_agg",
+						   "json_group_array", "json_group_object");
+	return gathers && bombs_text_size(bombs, call) >= BOMB_ROW_BYTES;
 }
 
 /* Functions that look for one of their first two texts at each place of the other. */
 static bool searches_long(struct bombs *bombs, const struct query_node *call)
 {
-	static const char *const names[] = { "locate",		"instr", "position", "replace",
-					     "replace_oracle",	"trim",	 "ltrim",    "rtrim",
-					     "substring_index", NULL };
-	return is_one_of(call->name, names) && call->first->next &&
+	return IDENTIFIER_IS_ANY(call->name, "locate", "instr", "position", "replace", "replace_oracle",
+				 "trim", "ltrim", "rtrim", "substring_index") &&
+	       call->first->next &&
 	       bombs_text_size(bombs, call->first) * bombs_text_size(bombs, call->first->next) >= BOMB_WORK;
 }
 
@@ -78,7 +70,7 @@ static void check_call(struct bombs *bombs, const struct query_node *call)
 {
 	if (!call->first)
 		return;
-	bool format = bombs->dialect == SQL_MYSQL && query_name_is(call->name, "sformat") &&
+	bool format = bombs->dialect == SQL_MYSQL && identifier_is(call->name, "sformat") &&
 		      widest_field(bombs, call) >= BOMB_CALL_BYTES;
 	if (format || gathers_large(bombs, call) || searches_long(bombs, call) ||
 	    bombs_call_is_large(bombs, call))
@@ -126,7 +118,7 @@ static bool is_condition(const struct query_node *node, const void *context)
 
 static size_t system_tables(const struct query_node *node)
 {
-	size_t count = node->kind == QUERY_RELATION && query_name_is(node->schema, "information_schema");
+	size_t count = node->kind == QUERY_RELATION && identifier_is(node->schema, "information_schema");
 	for (const struct query_node *child = node->first; child; child = child->next)
 		if (child->kind == QUERY_JOIN || child->kind == QUERY_RELATION)
 			count += system_tables(child);

@@ -92,7 +92,7 @@ static str_t item_text(struct form *form, const struct query_node *item, bool to
 	str_t text = form_text(form, item->kind == QUERY_ITEM ? item->first : item);
 	if (item->kind == QUERY_STAR || (top && !form->keep_aliases))
 		return text;
-	str_t quoted_name = form_quoted(form, query_lower(query_item_name(item), form->arena), '`');
+	str_t quoted_name = form_quoted(form, identifier_lower(query_item_name(item), form->arena), '`');
 	return arena_printf(form->arena, STR_FMT " as " STR_FMT, STR_ARG(text), STR_ARG(quoted_name));
 }
 
@@ -232,7 +232,7 @@ static const struct query_node *item_named(const struct query_node *select, cons
 	     item = item->next) {
 		if (item->kind != QUERY_ITEM)
 			return NULL;
-		if (!query_same_name(query_item_name(item), key->name))
+		if (!identifier_same(query_item_name(item), key->name))
 			continue;
 		if (found)
 			return NULL;

@@ -88,10 +88,10 @@ static str_t base_of(struct form *form, const struct query_range *range)
 		if (!str_present(range->name))
 			return STR("derived");
 		return arena_printf(form->arena, "call:" STR_FMT,
-				    STR_ARG(identifier(form, query_lower(range->name, form->arena))));
+				    STR_ARG(identifier(form, identifier_lower(range->name, form->arena))));
 	case QUERY_RANGE_CTE:
 		return arena_printf(form->arena, "with:" STR_FMT,
-				    STR_ARG(identifier(form, query_lower(range->name, form->arena))));
+				    STR_ARG(identifier(form, identifier_lower(range->name, form->arena))));
 	case QUERY_RANGE_RELATION:
 	case QUERY_RANGE_OUTPUT:
 	default:
@@ -148,7 +148,7 @@ static str_t column_text(struct form *form, const struct query_node *column)
 	struct form_texts parts = { 0 };
 	if (column->item)
 		return form_text(form, column->item->first);
-	str_t name = identifier(form, query_lower(column->name, form->arena));
+	str_t name = identifier(form, identifier_lower(column->name, form->arena));
 	if (column->range && column->range->kind == QUERY_RANGE_OUTPUT)
 		return arena_printf(form->arena, "output:" STR_FMT, STR_ARG(name));
 	if (column->range) {
@@ -171,7 +171,7 @@ static str_t literal_text(struct form *form, const struct query_node *literal)
 	if (form->masked)
 		return STR("?");
 	if (plain)
-		return query_lower(literal->name, form->arena);
+		return identifier_lower(literal->name, form->arena);
 	if (strcmp(literal->op, "null") == 0 || strcmp(literal->op, "true") == 0 ||
 	    strcmp(literal->op, "false") == 0)
 		return str_from(literal->op);
@@ -305,7 +305,8 @@ static str_t plain_text(struct form *form, const struct query_node *node)
 {
 	struct form_texts texts = { 0 };
 	if (str_present(node->schema))
-		form_texts_add(form, &texts, form_quoted(form, query_lower(node->schema, form->arena), '`'));
+		form_texts_add(form, &texts,
+			       form_quoted(form, identifier_lower(node->schema, form->arena), '`'));
 	if (str_present(node->qualifier))
 		form_texts_add(form, &texts, form_quoted(form, node->qualifier, '`'));
 	if (str_present(node->alias))
@@ -316,7 +317,7 @@ static str_t plain_text(struct form *form, const struct query_node *node)
 	str_t name = str_present(node->name)
 			     ? node->kind == QUERY_SEPARATOR
 				       ? form_quoted(form, node->name, '\'')
-				       : identifier(form, query_lower(node->name, form->arena))
+				       : identifier(form, identifier_lower(node->name, form->arena))
 			     : STR("");
 	str_t open = arena_printf(form->arena, "%s%s%s%s " STR_FMT "(", kind_words[node->kind],
 				  node->flag ? "!" : "", node->op ? " " : "", node->op ? node->op : "",

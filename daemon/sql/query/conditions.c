@@ -61,12 +61,9 @@ static bool is_no_value(const struct query_node *node, const void *context)
 
 static bool gives_text(const struct query_node *call)
 {
-	static const char *const names[] = { "concat", "database", "lower",	   "upper",	  "schema",
-					     "trim",   "user",	   "current_user", "session_user" };
-	for (size_t i = 0; call->kind == QUERY_CALL && i < sizeof names / sizeof names[0]; i++)
-		if (query_name_is(call->name, names[i]))
-			return true;
-	return false;
+	return call->kind == QUERY_CALL &&
+	       IDENTIFIER_IS_ANY(call->name, "concat", "database", "lower", "upper", "schema", "trim", "user",
+				 "current_user", "session_user");
 }
 
 /* In MySQL a number equals every text that does not begin with one: it is compared as a number, 0. */
@@ -151,7 +148,7 @@ static bool merges(const struct query_node *join, str_t column)
 {
 	const struct query_node *using = query_child(join, QUERY_USING);
 	for (const struct query_node *name = using ? using->first : NULL; name; name = name->next)
-		if (query_same_name(name->name, column))
+		if (identifier_same(name->name, column))
 			return true;
 	return join->op && join->op[0] == 'n';
 }
@@ -206,7 +203,7 @@ static void add_merged(struct conditions *conditions, const struct query_node *j
 static bool may_have(const struct query_range *range, str_t column)
 {
 	for (size_t i = 0; i < range->columns->count; i++)
-		if (query_same_name(range->columns->names[i], column))
+		if (identifier_same(range->columns->names[i], column))
 			return true;
 	return range->columns->open;
 }

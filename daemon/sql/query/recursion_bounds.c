@@ -71,22 +71,22 @@ static double call_value(const struct bounds *bounds, const struct query_node *c
 	if (!call->first || str_present(call->schema))
 		return NAN;
 	double first = value_of(bounds, call->first, x);
-	if (query_name_is(call->name, "date") || query_name_is(call->name, "datetime"))
+	if (identifier_is(call->name, "date") || identifier_is(call->name, "datetime"))
 		return date_value(first, call->first->next);
-	if (query_name_is(call->name, "abs"))
+	if (identifier_is(call->name, "abs"))
 		return fabs(first);
-	if (query_name_is(call->name, "floor"))
+	if (identifier_is(call->name, "floor"))
 		return floor(first);
-	if (query_name_is(call->name, "ceil") || query_name_is(call->name, "ceiling"))
+	if (identifier_is(call->name, "ceil") || identifier_is(call->name, "ceiling"))
 		return ceil(first);
 	if (!call->first->next || call->first->next->next)
 		return NAN;
 	double second = value_of(bounds, call->first->next, x);
-	if (query_name_is(call->name, "date_add") || query_name_is(call->name, "adddate"))
+	if (identifier_is(call->name, "date_add") || identifier_is(call->name, "adddate"))
 		return first + second;
-	if (query_name_is(call->name, "date_sub") || query_name_is(call->name, "subdate"))
+	if (identifier_is(call->name, "date_sub") || identifier_is(call->name, "subdate"))
 		return first - second;
-	return query_name_is(call->name, "mod") ? fmod(first, second) : NAN;
+	return identifier_is(call->name, "mod") ? fmod(first, second) : NAN;
 }
 
 /* Intervals count as their number: only where they lead to matters. */
@@ -113,7 +113,7 @@ static double value_of(const struct bounds *bounds, const struct query_node *nod
 		return literal_value(node);
 	case QUERY_COLUMN:
 		return bounds->column && node->range == bounds->column->range &&
-				       query_same_name(node->name, bounds->column->name)
+				       identifier_same(node->name, bounds->column->name)
 			       ? x
 			       : NAN;
 	case QUERY_OPERATION:

@@ -1,9 +1,9 @@
 #include "sql/query/required.h"
 
 #include "common/nearest.h"
+#include "sql/lex/identifier.h"
 
 #include <ctype.h>
-#include <strings.h>
 
 struct required_node {
 	bool holds;
@@ -83,38 +83,16 @@ void required_follows(struct required *required, struct required_end to, struct 
 
 bool required_is_random(str_t function)
 {
-	static const char *const names[] = { "random",
-					     "rand",
-					     "random_normal",
-					     "randomblob",
-					     "setseed",
-					     "random_bytes",
-					     "uuid",
-					     "uuid_short",
-					     "sys_guid",
-					     "uuidv4",
-					     "uuidv7",
-					     "gen_random_uuid",
-					     "nextval",
-					     "lastval",
-					     "row_count",
-					     "clock_timestamp",
-					     "uuid_v4",
-					     "uuid_v7",
-					     "uuid_generate_v4",
-					     "last_insert_id",
-					     "found_rows",
-					     "gen_random_bytes" };
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (function.len == strlen(names[i]) &&
-		    strncasecmp(function.ptr, names[i], function.len) == 0)
-			return true;
-	return false;
+	return IDENTIFIER_IS_ANY(function, "random", "rand", "random_normal", "randomblob", "setseed",
+				 "random_bytes", "uuid", "uuid_short", "sys_guid", "uuidv4", "uuidv7",
+				 "gen_random_uuid", "nextval", "lastval", "row_count", "clock_timestamp",
+				 "uuid_v4", "uuid_v7", "uuid_generate_v4", "last_insert_id", "found_rows",
+				 "gen_random_bytes");
 }
 
 static bool same(const struct required *required, str_t a, str_t b)
 {
-	return required->any_case ? a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0 : str_equal(a, b);
+	return required->any_case ? identifier_same(a, b) : str_equal(a, b);
 }
 
 /* A schema that is not known may be the rule's. */

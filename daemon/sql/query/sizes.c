@@ -56,7 +56,7 @@ static const struct growth *growth_of(const struct bombs *bombs, const struct qu
 {
 	for (size_t i = 0; call->kind == QUERY_CALL && i < sizeof growths / sizeof growths[0]; i++)
 		if ((growths[i].dialects & 1u << bombs->dialect) &&
-		    query_name_is(call->name, growths[i].name))
+		    identifier_is(call->name, growths[i].name))
 			return &growths[i];
 	return NULL;
 }

@@ -1,31 +1,10 @@
 #include "sql/query/tree.h"
 
-#include <ctype.h>
-#include <strings.h>
-
-bool query_same_name(str_t a, str_t b)
-{
-	return a.len == b.len && (a.len == 0 || strncasecmp(a.ptr, b.ptr, a.len) == 0);
-}
-
-bool query_name_is(str_t name, const char *word)
-{
-	return str_present(name) && name.len == strlen(word) && strncasecmp(name.ptr, word, name.len) == 0;
-}
-
-str_t query_lower(str_t name, struct arena *arena)
-{
-	char *copy = arena_alloc(arena, name.len + 1);
-	for (size_t i = 0; i < name.len; i++)
-		copy[i] = (char)tolower((unsigned char)name.ptr[i]);
-	return (str_t){ copy, name.len };
-}
-
 const struct catalog_column *query_range_column(const struct query_range *range, str_t column)
 {
 	const struct catalog_relation *relation = range ? range->relation : NULL;
 	for (size_t i = 0; relation && i < relation->columns_count; i++)
-		if (query_same_name(relation->columns[i].name, column))
+		if (identifier_same(relation->columns[i].name, column))
 			return &relation->columns[i];
 	return NULL;
 }
@@ -99,7 +78,7 @@ static int output_index(const struct query_node *body, str_t name)
 	for (const struct query_node *item = items ? items->first : NULL; item; item = item->next, index++) {
 		if (item->kind != QUERY_ITEM)
 			return -1;
-		if (query_same_name(query_item_name(item), name))
+		if (identifier_same(query_item_name(item), name))
 			return index;
 	}
 	return -1;
@@ -110,7 +89,7 @@ static int renamed_index(const struct query_node *owner, str_t name)
 	const struct query_node *names = owner ? query_child(owner, QUERY_NAMES) : NULL;
 	int index = 0;
 	for (const struct query_node *own = names ? names->first : NULL; own; own = own->next, index++)
-		if (query_same_name(own->name, name))
+		if (identifier_same(own->name, name))
 			return index;
 	return -1;
 }

@@ -11,6 +11,7 @@
 
 #include "common/hash.h"
 #include "sql/catalog/content.h"
+#include "sql/lex/identifier.h"
 
 /* Of one FROM: MySQL's own limit; SQLite's is 64. Beyond, nothing is concluded. */
 #define QUERY_MAX_TABLES 61
@@ -156,13 +157,6 @@ bool query_has_here(const struct query_node *node, query_is_fn is, const void *c
 
 /* Sorts texts that end with a NUL, keeps each once, and returns how many there are then. */
 size_t query_names_sort(str_t *names, size_t count);
-
-/* Texts of names are compared like the server's: ASCII letters in any case, other characters as they are. */
-bool query_same_name(str_t a, str_t b);
-bool query_name_is(str_t name, const char *word);
-
-/* A lower-case copy (ASCII letters). */
-str_t query_lower(str_t name, struct arena *arena);
 
 /* The largest number of a node in the tree. */
 unsigned query_last_number(const struct query_node *node);

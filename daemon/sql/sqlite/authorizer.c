@@ -2,9 +2,9 @@
 
 #include "common/nearest.h"
 #include "sql/findings/diagnostics.h"
+#include "sql/lex/identifier.h"
 #include "sql/sqlite/tokens.h"
 
-#include <ctype.h>
 #include <sqlite3.h>
 #include <strings.h>
 
@@ -19,16 +19,10 @@ static const char *const allowed_functions[] = {
 #undef SQLITE_FUNCTION_OK
 };
 
-static const char *const allowed_modules[] = { "json_each", "json_tree" };
-static const char *const schema_tables[] = { "sqlite_schema", "sqlite_master", "sqlite_temp_schema",
-					     "sqlite_temp_master" };
-
-static bool listed(const char *name, const char *const *list, size_t count)
+static bool is_schema_table(const char *name)
 {
-	for (size_t i = 0; i < count; i++)
-		if (strcasecmp(name, list[i]) == 0)
-			return true;
-	return false;
+	return IDENTIFIER_IS_ANY(str_from(name), "sqlite_schema", "sqlite_master", "sqlite_temp_schema",
+				 "sqlite_temp_master");
 }
 
 static int compare_name(const void *name, const void *item)
@@ -58,32 +52,28 @@ static int deny(const struct sqlite_trace *trace, enum sql_violation_code code, 
 
 static int authorize_function(const struct sqlite_trace *trace, const char *name)
 {
-	static const char *const files[] = { "load_extension", "readfile", "writefile", "edit",
-					     "fsdir",	       "zipfile",  "lsmode",	"sqlar_uncompress" };
-	static const char *const changing[] = { "changes", "total_changes", "last_insert_rowid" };
 	if (sqlite_function_is_allowed(name))
 		return SQLITE_OK;
-	if (listed(name, files, COUNT(files)))
+	if (IDENTIFIER_IS_ANY(str_from(name), "load_extension", "readfile", "writefile", "edit", "fsdir",
+			      "zipfile", "lsmode", "sqlar_uncompress"))
 		return deny(trace, VIOLATION_FILE_ACCESS, "function", name);
-	if (listed(name, changing, COUNT(changing)))
+	if (IDENTIFIER_IS_ANY(str_from(name), "changes", "total_changes", "last_insert_rowid"))
 		return deny(trace, VIOLATION_VOLATILE_FUNCTION, "function", name);
 	return deny(trace, VIOLATION_DANGEROUS_FUNCTION, "function", name);
 }
 
 static void record_table(struct sqlite_trace *trace, const char *name)
 {
-	char *lower = arena_strdup(trace->arena, name);
-	for (char *at = lower; *at; at++)
-		*at = (char)tolower((unsigned char)*at);
-	ARENA_PUSH(trace->arena, trace->tables, trace->tables_count, trace->tables_capacity, str_from(lower));
+	ARENA_PUSH(trace->arena, trace->tables, trace->tables_count, trace->tables_capacity,
+		   identifier_lower(str_from(name), trace->arena));
 }
 
 /* `inside`: the view that reads, or NULL for the statement itself. */
 static int authorize_read(struct sqlite_trace *trace, const char *table, const char *inside)
 {
-	if (!table || listed(table, allowed_modules, COUNT(allowed_modules)))
+	if (!table || IDENTIFIER_IS_ANY(str_from(table), "json_each", "json_tree"))
 		return SQLITE_OK;
-	if (listed(table, schema_tables, COUNT(schema_tables))) {
+	if (is_schema_table(table)) {
 		trace->reads_schema = true;
 		return SQLITE_OK;
 	}
@@ -117,7 +107,7 @@ int sqlite_authorize(struct sqlite_trace *trace, int action, const char *first, 
 		break;
 	}
 	/* In a query, this is a table-valued function that is being built. */
-	if (first && listed(first, schema_tables, COUNT(schema_tables)))
+	if (first && is_schema_table(first))
 		return deny(trace, VIOLATION_SYSTEM_CATALOG, "the statement touches", first);
 	return deny(trace, VIOLATION_NOT_A_READ, "the statement writes", first);
 }

@@ -2,6 +2,7 @@
 
 #include "common/hash.h"
 #include "sql/catalog/content.h"
+#include "sql/lex/identifier.h"
 
 #include <ctype.h>
 #include <jansson.h>
@@ -39,7 +40,7 @@ struct sqlite_database {
 static bool names_contain(const str_t *names, size_t count, str_t name)
 {
 	for (size_t i = 0; i < count; i++)
-		if (names[i].len == name.len && strncasecmp(names[i].ptr, name.ptr, name.len) == 0)
+		if (identifier_same(names[i], name))
 			return true;
 	return false;
 }
@@ -117,10 +118,7 @@ static void build_schema(struct sqlite_database *database, const struct catalog 
 /* Keeps a name, which is the only value of its row. */
 static int keep_name(struct sqlite_database *database, struct hash_map *names, const char *name)
 {
-	char *lower = arena_strdup(database->arena, name ? name : "");
-	for (char *at = lower; *at; at++)
-		*at = (char)tolower((unsigned char)*at);
-	hash_map_set(names, str_from(lower), database);
+	hash_map_set(names, identifier_lower(str_from(name ? name : ""), database->arena), database);
 	return 0;
 }
 

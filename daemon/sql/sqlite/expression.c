@@ -204,7 +204,7 @@ static struct query_node *operand(struct sqlite_parser *parser)
 	if (parser->token.kind == SCAN_STRING) /* x'00' */
 		return literal(parser, "word", token_text(parser));
 	if (parser->token.kind == SCAN_NUMBER)
-		return literal(parser, "number", query_lower(token_text(parser), parser->arena));
+		return literal(parser, "number", identifier_lower(token_text(parser), parser->arena));
 	if (parser->token.kind == SCAN_PARAMETER || sqlite_parser_at(parser, ":") ||
 	    sqlite_parser_at(parser, "@"))
 		return parameter(parser);
@@ -212,7 +212,7 @@ static struct query_node *operand(struct sqlite_parser *parser)
 		return literal(parser, "null", STR("null"));
 	for (size_t i = 0; i < sizeof constants / sizeof constants[0]; i++)
 		if (sqlite_parser_at(parser, constants[i]))
-			return literal(parser, "word", query_lower(token_text(parser), parser->arena));
+			return literal(parser, "word", identifier_lower(token_text(parser), parser->arena));
 	if (sqlite_parser_at(parser, "("))
 		return brackets(parser);
 	if (sqlite_parser_at(parser, "CASE"))

@@ -15,8 +15,6 @@
 #include "sql/sqlite/resolve.h"
 #include "sql/sqlite/tokens.h"
 
-#include <ctype.h>
-
 #define REPAIRS_MAX    64	  /* problems that are worked around to find the next one */
 #define REPAIRED_BYTES (64 << 10) /* of text that is prepared again for it */
 #define HINTS_MAX      8
@@ -45,7 +43,7 @@ static bool is_named(struct sqlite_analysis *state, str_t name)
 		struct sqlite_name found = { 0 };
 		hash_map_init(&state->names, state->arena, 64);
 		while (sqlite_tokens_next_name(state->text, &found))
-			hash_map_set(&state->names, query_lower(found.name, state->arena), state);
+			hash_map_set(&state->names, identifier_lower(found.name, state->arena), state);
 	}
 	return hash_map_get(&state->names, name) != NULL;
 }
@@ -81,7 +79,7 @@ static str_t hint(struct sqlite_analysis *state, const struct sqlite_result *res
 		return STR("; a text is written in single quotes");
 	if (++state->hints > HINTS_MAX)
 		return STR("");
-	last = query_lower(last, state->arena);
+	last = identifier_lower(last, state->arena);
 	nearest_init(&nearest, last);
 	if (result->problem == SQLITE_PROBLEM_FUNCTION) {
 		str_t instead = instead_of_function(last, SQL_SQLITE, state->arena);
@@ -210,7 +208,7 @@ static str_t column_meant(struct sqlite_analysis *state, str_t name)
 	struct nearest nearest;
 	if (!state->request->catalog || ++state->hints > HINTS_MAX)
 		return STR_NONE;
-	nearest_init(&nearest, query_lower(name, state->arena));
+	nearest_init(&nearest, identifier_lower(name, state->arena));
 	offer_columns(state, &nearest);
 	return nearest.shared == 0 && !str_equal(nearest.best, nearest.name) ? nearest.best : STR_NONE;
 }

@@ -3,7 +3,6 @@
 #include "common/buf.h"
 
 #include <ctype.h>
-#include <strings.h>
 
 /* What may follow an expression or an item of FROM, and is no alias of it there. */
 static const char *const no_aliases[] = { "FROM",  "WHERE", "GROUP",	 "HAVING", "WINDOW", "ORDER",
@@ -49,15 +48,12 @@ str_t sqlite_parser_name(struct sqlite_parser *parser)
 		parser->failed = true;
 		return STR("");
 	}
-	str_t name = arena_text(parser->arena, parser->sql.ptr + token.offset + quote, token.len - 2 * quote);
-	char *text = arena_strdup(parser->arena, name.ptr);
-	for (char *at = text; *at; at++) {
-		*at = (char)tolower((unsigned char)*at);
+	str_t name = identifier_lower(scan_name(parser->sql, token), parser->arena);
+	for (const char *at = name.ptr; *at; at++)
 		if (!isalnum((unsigned char)*at) && *at != '_' && *at != '$' && (unsigned char)*at < 0x80)
 			parser->failed = true; /* it could be taken for something else in a form */
-	}
 	sqlite_parser_advance(parser);
-	return str_from(text);
+	return name;
 }
 
 str_t sqlite_parser_brackets(struct sqlite_parser *parser)

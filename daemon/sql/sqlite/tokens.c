@@ -1,5 +1,6 @@
 #include "sql/sqlite/tokens.h"
 
+#include "sql/lex/identifier.h"
 #include "sql/lex/statement_words.h"
 #include "sql/query/bomb_limits.h"
 
@@ -30,7 +31,7 @@ bool sqlite_tokens_have(str_t sql, const char *word)
 static bool same_name(str_t sql, struct scan_token token, str_t name)
 {
 	str_t text = scan_name(sql, token);
-	return scan_is_name(token) && text.len == name.len && strncasecmp(text.ptr, name.ptr, name.len) == 0;
+	return scan_is_name(token) && identifier_same(text, name);
 }
 
 static bool named(str_t sql, struct scan_token token, const char *name)
@@ -303,20 +304,8 @@ void sqlite_tokens_tell_once(str_t sql, struct violations *violations)
 
 bool sqlite_is_aggregate(str_t name)
 {
-	static const char *const names[] = { "count",
-					     "sum",
-					     "avg",
-					     "min",
-					     "max",
-					     "total",
-					     "group_concat",
-					     "string_agg",
-					     "json_group_array",
-					     "json_group_object" };
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (name.len == strlen(names[i]) && strncasecmp(name.ptr, names[i], name.len) == 0)
-			return true;
-	return false;
+	return IDENTIFIER_IS_ANY(name, "count", "sum", "avg", "min", "max", "total", "group_concat",
+				 "string_agg", "json_group_array", "json_group_object");
 }
 
 bool sqlite_token_aggregates(str_t sql, struct scan_token token)
@@ -387,16 +376,11 @@ bool sqlite_tokens_next_name(str_t sql, struct sqlite_name *name)
 
 void sqlite_tokens_check_modules(str_t sql, struct violations *violations)
 {
-	static const char *const modules[] = { "dbstat",	"sqlite_stmt",	"sqlite_dbpage",
-					       "sqlite_dbdata", "sqlite_dbptr", "fts3tokenize",
-					       "fsdir",		"bytecode" };
 	struct sqlite_name found = { 0 };
 	while (sqlite_tokens_next_name(sql, &found)) {
-		bool internal = found.name.len > 7 && strncasecmp(found.name.ptr, "pragma_", 7) == 0;
-		for (size_t i = 0; i < sizeof modules / sizeof modules[0]; i++)
-			internal = internal || (found.name.len == strlen(modules[i]) &&
-						strncasecmp(found.name.ptr, modules[i], found.name.len) == 0);
-		if (internal)
+		if ((found.name.len > 7 && strncasecmp(found.name.ptr, "pragma_", 7) == 0) ||
+		    IDENTIFIER_IS_ANY(found.name, "dbstat", "sqlite_stmt", "sqlite_dbpage", "sqlite_dbdata",
+				      "sqlite_dbptr", "fts3tokenize", "fsdir", "bytecode"))
 			violations_add(violations, VIOLATION_SYSTEM_CATALOG, (int64_t)found.offset,
 				       "table " STR_FMT, STR_ARG(found.name));
 	}

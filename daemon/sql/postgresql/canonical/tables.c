@@ -1,9 +1,8 @@
 #include "sql/postgresql/canonical/tables.h"
 
 #include "sql/catalog/content.h"
+#include "sql/lex/identifier.h"
 #include "sql/postgresql/parse/node_children.h"
-
-#include <ctype.h>
 
 /* Far more than the gate lets through, and little of the stack. */
 #define MAX_DEPTH 4000
@@ -61,11 +60,8 @@ static void add_relation(struct collector *collector, const RangeVar *range)
 	str_t table = needs_schema(collector, schema, name)
 			      ? arena_printf(collector->arena, "%s.%s", schema.ptr, name.ptr)
 			      : name;
-	char *lower = arena_alloc(collector->arena, table.len + 1);
-	for (size_t i = 0; i < table.len; i++)
-		lower[i] = (char)tolower((unsigned char)table.ptr[i]);
 	ARENA_PUSH(collector->arena, collector->names, collector->count, collector->capacity,
-		   (str_t){ lower, table.len });
+		   identifier_lower(table, collector->arena));
 }
 
 static void show_cte(struct collector *collector, const char *name)

@@ -2,8 +2,6 @@
 
 #include "common/hash.h"
 
-#include <ctype.h>
-
 void texts_add(struct canon *canon, struct texts *texts, str_t text)
 {
 	ARENA_PUSH(canon->arena, texts->items, texts->count, texts->capacity, text);

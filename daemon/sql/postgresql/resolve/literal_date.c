@@ -1,8 +1,6 @@
 #include "sql/postgresql/resolve/literal_internal.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <math.h>
 
 /* Follows DecodeDateTime and DecodeTimeOnly of PostgreSQL: fields from left to right, each read by its form
  * and by what is already there. */

@@ -1,6 +1,5 @@
 #include "sql/postgresql/resolve/literal_internal.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 

@@ -21,11 +21,6 @@ static const char *const secret_relations[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-static bool same(str_t text, const char *other)
-{
-	return str_present(text) && text.len == strlen(other) && strncasecmp(text.ptr, other, text.len) == 0;
-}
-
 static bool starts_with(str_t text, const char *prefix, size_t len)
 {
 	return text.len >= len && strncasecmp(text.ptr, prefix, len) == 0;
@@ -41,7 +36,7 @@ static bool matches(struct qualified_name function, const char *pattern)
 		       starts_with(function.schema, pattern, function.schema.len);
 	if (pattern[len - 1] == '*')
 		return starts_with(function.name, pattern, len - 1);
-	return same(function.name, pattern);
+	return identifier_is(function.name, pattern);
 }
 
 /* As patterns are written. */
@@ -233,10 +228,7 @@ enum call_verdict function_check_operator(const struct catalog_operator *op, con
 bool safety_relation_is_secret(str_t schema, str_t name)
 {
 	/* Only pg_ is reserved: an application may well have a table user_mappings of its own. */
-	if (!starts_with(name, "pg_", 3) && !same(schema, "information_schema"))
+	if (!starts_with(name, "pg_", 3) && !identifier_is(schema, "information_schema"))
 		return false;
-	for (size_t i = 0; i < COUNT(secret_relations); i++)
-		if (same(name, secret_relations[i]))
-			return true;
-	return false;
+	return identifier_is_any(name, secret_relations, COUNT(secret_relations));
 }

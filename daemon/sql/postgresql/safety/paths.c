@@ -1,7 +1,6 @@
 #include "sql/postgresql/safety/paths.h" // first: see pg_nodes.h
 
 #include <ctype.h>
-#include <strings.h>
 
 #define LARGE_DOCUMENT 1e4 /* bytes */
 #define MAX_REPEATS    1e3 /* of an element, by the subscripts of a JSON path */

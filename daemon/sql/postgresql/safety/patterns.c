@@ -1,5 +1,6 @@
 #include "sql/postgresql/safety/patterns.h"
 
+#include "sql/lex/identifier.h"
 #include "sql/lex/scan.h"
 #include "sql/postgresql/safety/const_eval.h"
 
@@ -29,14 +30,9 @@ bool pattern_exfiltration(struct arm_reads before, struct arm_reads middle, stru
 	return takes_along(left, right) || takes_along(right, left);
 }
 
-static bool same(str_t text, const char *other)
-{
-	return str_present(text) && text.len == strlen(other) && strncasecmp(text.ptr, other, text.len) == 0;
-}
-
 bool pattern_system_relation(str_t schema, str_t name)
 {
-	if (same(schema, "pg_catalog") || same(schema, "information_schema"))
+	if (identifier_is(schema, "pg_catalog") || identifier_is(schema, "information_schema"))
 		return true;
 	return !str_present(schema) && name.len > 3 && strncasecmp(name.ptr, "pg_", 3) == 0;
 }

@@ -1,7 +1,5 @@
 #include "sql/postgresql/safety/recursion.h" // first: see pg_nodes.h
 
-#include <math.h>
-
 const char *recursion_reference(const Node *node)
 {
 	if (!node || !IsA(node, ColumnRef))

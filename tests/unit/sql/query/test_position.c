@@ -194,7 +194,7 @@ static void finds_the_item(void **state)
 			query_first_select(root), (struct query_position){ SURE, outputs[i].place });
 		assert_int_equal(item != NULL, outputs[i].name != NULL);
 		if (item)
-			assert_true(query_name_is(query_item_name(item), outputs[i].name));
+			assert_true(identifier_is(query_item_name(item), outputs[i].name));
 		arena_free(arena);
 	}
 	assert_null(query_position_item(NULL, (struct query_position){ SURE, 1 }));
