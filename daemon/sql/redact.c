@@ -4,6 +4,7 @@
 
 #include "common/buf.h"
 #include "sql/lex/gate.h"
+#include "sql/lex/identifier.h"
 #include "sql/lex/scan.h"
 #include "sql/mysql/front_end.h"
 #include "sql/postgresql/parse/parse_tokens.h"
@@ -53,12 +54,9 @@ static bool parses_sqlite(str_t sql, struct arena *arena)
 /* What a name or value behind it is compared with. */
 static bool compares(str_t sql, struct scan_token token)
 {
-	static const char *const words[] = {
-		"LIKE", "GLOB", "MATCH", "REGEXP", "BETWEEN", "IN", "IS", "LIMIT"
-	};
-	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-		if (scan_is_word(sql, token, words[i]))
-			return true;
+	if (token.kind == SCAN_WORD)
+		return IDENTIFIER_IS_ANY(scan_name(sql, token), "like", "glob", "match", "regexp", "between",
+					 "in", "is", "limit");
 	return scan_is_char(sql, token, '=') || scan_is_char(sql, token, '<') ||
 	       scan_is_char(sql, token, '>') || scan_is_char(sql, token, '|');
 }

@@ -215,7 +215,7 @@ unit_test(sql/findings/diagnostics COVERS sql/findings/diagnostics)
 
 unit_test(sql/lex/code_fence COVERS sql/lex/code_fence)
 unit_test(sql/lex/gate COVERS sql/lex/gate)
-unit_test(sql/lex/statement_words COVERS sql/lex/statement_words sql/lex/identifier sql/lex/scan_text)
+unit_test(sql/lex/statement_words COVERS sql/lex/statement_words sql/lex/identifier sql/lex/scan_text sql/lex/texts)
 
 unit_test(sql/mysql/mysql COVERS sql/mysql/*)
 unit_test(sql/mysql/mysql_attacks PLAIN COVERS sql/mysql/safety WITH PkgConfig::MARIADB)

@@ -20,6 +20,12 @@ err_t catalog_compile_sqlite(str_t json, struct catalog **ret_catalog, struct er
  * in it. */
 err_t catalog_compile_mysql(str_t text, struct catalog **ret_catalog, struct err_detail *detail);
 
+/* Runs a definition, or another statement, in a database of SQLite's, within bounds. One that the library
+ * refuses (a virtual table of a module that is not here, the library's own tables) leaves its relation out.
+ */
+struct sqlite3;
+void catalog_define_sqlite(struct sqlite3 *database, const char *definition);
+
 /* What of the file that it was compiled from was left out, "line 3: …" each; they live as long as
  * the catalog. */
 const str_t *catalog_warnings(const struct catalog *catalog, size_t *ret_count);

@@ -32,9 +32,7 @@ static int watch_steps(void *context)
 	return ++*steps > DEFINITION_STEPS_MAX;
 }
 
-/* Runs one definition. One that the library refuses (a virtual table of a module that is not here, the
- * library's own tables) leaves its relation out. */
-static void define(sqlite3 *database, const char *definition)
+void catalog_define_sqlite(sqlite3 *database, const char *definition)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
 	unsigned steps = 0;
@@ -133,7 +131,7 @@ static err_t run_definitions(sqlite3 *database, str_t json, struct err_detail *d
 	for (size_t i = 0; i < json_array_size(definitions); i++) {
 		const char *definition = json_string_value(json_array_get(definitions, i));
 		if (definition && strncasecmp(definition, "create ", strlen("create ")) == 0)
-			define(database, definition);
+			catalog_define_sqlite(database, definition);
 	}
 	json_decref(definitions);
 	return ERR_OK;

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "sql/catalog/content.h"
 #include "sql/findings/diagnostics.h"
 #include "sql/findings/violations.h"
 #include "sql/lex/code_fence.h"
@@ -27,6 +28,15 @@ typedef enum front_end_recursion (*front_end_recursion_fn)(str_t text, struct ar
  * given. */
 void front_end_refuse(const struct sql_request *request, struct arena *arena, enum sql_violation_code code,
 		      const char *reason, int64_t offset, struct sql_analysis *ret_analysis);
+
+/* Whether the policy's list of functions holds the name, alone or behind that of its schema. */
+bool front_end_lists_function(const struct sql_policy *policy, const struct catalog_function *function,
+			      bool (*same)(str_t a, str_t b));
+
+/* Reports comments of dashes that go on with a quote behind what is `skipped`: they swallow the rest of a
+ * literal. */
+void front_end_check_comments(str_t text, enum sql_dialect dialect, const char *skipped,
+			      struct violations *violations);
 
 /* Reports that a code fence was taken off, and makes the diagnostics count offsets within the part. */
 void front_end_note_fence(const struct code_fence_result *part, struct diagnostics *diagnostics);

@@ -27,14 +27,6 @@ const char *mysql_accept_unit(struct mysql_parser *parser)
 	return mysql_accept_any(parser, units);
 }
 
-bool mysql_at_unit(const struct mysql_parser *parser, size_t ahead)
-{
-	for (size_t i = 0; units[i]; i++)
-		if (mysql_at(parser, ahead, units[i]))
-			return true;
-	return false;
-}
-
 static struct query_node *literal(struct mysql_parser *parser, const char *op)
 {
 	struct query_node *node = mysql_new(parser, QUERY_LITERAL);
@@ -157,7 +149,7 @@ static struct query_node *case_when(struct mysql_parser *parser)
 static struct query_node *interval(struct mysql_parser *parser)
 {
 	const struct mysql_token *open = mysql_peek(parser, 1);
-	bool call = mysql_at(parser, 1, "(") && !mysql_at_unit(parser, open->match - parser->at + 1);
+	bool call = mysql_at(parser, 1, "(") && !mysql_at_any(parser, open->match - parser->at + 1, units);
 	struct query_node *node = mysql_new(parser, call ? QUERY_CALL : QUERY_INTERVAL);
 	parser->at++;
 	if (!call) {
@@ -264,10 +256,10 @@ static struct query_node *introduced(struct mysql_parser *parser)
 
 static struct query_node *word(struct mysql_parser *parser)
 {
-	static const char *const constants[] = { "null", "true", "false" };
-	for (size_t i = 0; i < sizeof constants / sizeof constants[0]; i++)
-		if (mysql_at(parser, 0, constants[i]))
-			return literal(parser, constants[i]);
+	static const char *const constants[] = { "null", "true", "false", NULL };
+	const char *constant = mysql_at_any(parser, 0, constants);
+	if (constant)
+		return literal(parser, constant);
 	struct query_node *typed = typed_literal(parser);
 	if (!typed)
 		typed = introduced(parser);

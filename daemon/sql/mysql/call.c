@@ -21,10 +21,7 @@ static const char *const bare_calls[] = { "current_date",
 
 bool mysql_at_bare_call(const struct mysql_parser *parser)
 {
-	for (size_t i = 0; bare_calls[i]; i++)
-		if (mysql_at(parser, 0, bare_calls[i]))
-			return !mysql_at(parser, 1, "(");
-	return false;
+	return mysql_at_any(parser, 0, bare_calls) && !mysql_at(parser, 1, "(");
 }
 
 struct query_node *mysql_bare_call(struct mysql_parser *parser)
@@ -80,7 +77,56 @@ static void arguments_concat(struct mysql_parser *parser, struct query_node *cal
 		mysql_append(parser, call, mysql_limit(parser));
 }
 
-/* CAST(x AS CHAR(20)): name and lengths of a type. */
+static void lengths(struct mysql_parser *parser, double *ret_length)
+{
+	do {
+		if (mysql_peek(parser, 0)->kind != MYSQL_TOKEN_NUMBER)
+			mysql_fail(parser, "a length is expected");
+		double length = strtod(mysql_peek(parser, 0)->value.ptr, NULL);
+		*ret_length = length > *ret_length ? length : *ret_length;
+		parser->at++;
+	} while (mysql_accept(parser, ","));
+	mysql_expect(parser, ")");
+}
+
+static void character_set(struct mysql_parser *parser, bool column)
+{
+	bool set = mysql_at(parser, 0, "character") && mysql_at(parser, 1, "set");
+	if (set || mysql_at(parser, 0, "charset")) {
+		parser->at += set ? 2 : 1;
+		if (column || !mysql_accept(parser, "binary"))
+			(void)mysql_take_name(parser);
+	}
+	if (mysql_accept(parser, "collate"))
+		(void)mysql_take_name(parser);
+}
+
+str_t mysql_type(struct mysql_parser *parser, const char *const *types, bool column, double *ret_length)
+{
+	static const char *const attributes[] = { "unsigned", "signed", "zerofill", "precision", NULL };
+	size_t start = parser->at;
+	struct buf text = BUF_INIT;
+	*ret_length = 0;
+	if (!mysql_accept_any(parser, types))
+		mysql_fail(parser, "an unknown type");
+	if (column || (!mysql_accept(parser, "integer") && !mysql_accept(parser, "int")))
+		(void)mysql_accept(parser, "precision");
+	if (mysql_accept(parser, "("))
+		lengths(parser, ret_length);
+	while (column && mysql_accept_any(parser, attributes))
+		continue;
+	character_set(parser, column);
+	for (size_t i = start; i < parser->at && !parser->failure->failed; i++) {
+		if (i > start)
+			buf_append_char(&text, ' ');
+		buf_append_str(&text, parser->tokens.items[i].value);
+	}
+	str_t name = identifier_lower(buf_str(&text), parser->arena);
+	buf_free(&text);
+	return name;
+}
+
+/* CAST(x AS CHAR(20)) */
 static void type(struct mysql_parser *parser, struct query_node *cast)
 {
 	static const char *const types[] = { "signed",	"unsigned", "binary", "varbinary", "char",
@@ -88,39 +134,7 @@ static void type(struct mysql_parser *parser, struct query_node *cast)
 					     "year",	"decimal",  "dec",    "numeric",   "double",
 					     "float",	"real",	    "json",   "integer",   "int",
 					     "bigint",	"uuid",	    "inet6",  "inet4",	   NULL };
-	size_t start = parser->at;
-	const char *name = mysql_accept_any(parser, types);
-	if (!name)
-		mysql_fail(parser, "an unknown type");
-	if (!mysql_accept(parser, "integer") && !mysql_accept(parser, "int"))
-		(void)mysql_accept(parser, "precision");
-	if (mysql_accept(parser, "(")) {
-		do {
-			if (mysql_peek(parser, 0)->kind != MYSQL_TOKEN_NUMBER)
-				mysql_fail(parser, "a length is expected");
-			double length = strtod(mysql_peek(parser, 0)->value.ptr, NULL);
-			cast->size = length > cast->size ? length : cast->size;
-			parser->at++;
-		} while (mysql_accept(parser, ","));
-		mysql_expect(parser, ")");
-	}
-	bool set = mysql_accept(parser, "charset") ||
-		   (mysql_at(parser, 0, "character") && mysql_at(parser, 1, "set"));
-	if (set) {
-		parser->at += mysql_at(parser, 0, "character") ? 2 : 0;
-		if (!mysql_accept(parser, "binary"))
-			(void)mysql_take_name(parser);
-	}
-	if (mysql_accept(parser, "collate"))
-		(void)mysql_take_name(parser);
-	struct buf text = BUF_INIT;
-	for (size_t i = start; i < parser->at && !parser->failure->failed; i++) {
-		if (i > start)
-			buf_append_char(&text, ' ');
-		buf_append_str(&text, parser->tokens.items[i].value);
-	}
-	cast->name = identifier_lower(buf_str(&text), parser->arena);
-	buf_free(&text);
+	cast->name = mysql_type(parser, types, false, &cast->size);
 }
 
 static void arguments_cast(struct mysql_parser *parser, struct query_node *call)
@@ -300,20 +314,16 @@ static const struct {
 /* Words that are reserved and functions all the same. */
 static bool callable(const struct mysql_parser *parser)
 {
-	static const char *const reserved[] = {
-		"char",		"convert",	  "if",		  "insert",	  "left",
-		"mod",		"repeat",	  "replace",	  "right",	  "row",
-		"schema",	"database",	  "current_date", "current_time", "current_timestamp",
-		"localtime",	"localtimestamp", "utc_date",	  "utc_time",	  "utc_timestamp",
-		"current_user", "current_role",	  "row_number",	  "default",	  "schemas",
-		"rank"
-	};
-	if (mysql_at_name(parser, 0))
-		return true;
-	for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
-		if (mysql_at(parser, 0, reserved[i]))
-			return true;
-	return false;
+	static const char *const reserved[] = { "char",		"convert",	  "if",
+						"insert",	"left",		  "mod",
+						"repeat",	"replace",	  "right",
+						"row",		"schema",	  "database",
+						"current_date", "current_time",	  "current_timestamp",
+						"localtime",	"localtimestamp", "utc_date",
+						"utc_time",	"utc_timestamp",  "current_user",
+						"current_role", "row_number",	  "default",
+						"schemas",	"rank",		  NULL };
+	return mysql_at_name(parser, 0) || mysql_at_any(parser, 0, reserved);
 }
 
 static void over(struct mysql_parser *parser, struct query_node *call)

@@ -242,9 +242,9 @@ static struct query_node *prefixed(struct mysql_parser *parser, const char *op)
 struct query_node *mysql_simple_expression(struct mysql_parser *parser)
 {
 	static const char *const prefixes[] = { "-", "+", "~", "!", "binary", NULL };
-	for (size_t i = 0; prefixes[i]; i++)
-		if (mysql_at(parser, 0, prefixes[i]))
-			return prefixed(parser, prefixes[i]);
+	const char *prefix = mysql_at_any(parser, 0, prefixes);
+	if (prefix)
+		return prefixed(parser, prefix);
 	struct query_node *node = mysql_atom(parser);
 	while (mysql_accept(parser, "collate")) {
 		node = mysql_wrap(parser, QUERY_COLLATE, node);

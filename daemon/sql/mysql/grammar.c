@@ -35,12 +35,18 @@ bool mysql_expect(struct mysql_parser *parser, const char *word_or_operator)
 	return false;
 }
 
+const char *mysql_at_any(const struct mysql_parser *parser, size_t ahead, const char *const *words)
+{
+	while (*words && !mysql_at(parser, ahead, *words))
+		words++;
+	return *words;
+}
+
 const char *mysql_accept_any(struct mysql_parser *parser, const char *const *words)
 {
-	for (; *words; words++)
-		if (mysql_accept(parser, *words))
-			return *words;
-	return NULL;
+	const char *word = mysql_at_any(parser, 0, words);
+	parser->at += word != NULL;
+	return word;
 }
 
 void mysql_refuse(struct mysql_parser *parser, enum sql_violation_code code, const char *reason)

@@ -32,7 +32,9 @@ const struct mysql_token *mysql_peek(const struct mysql_parser *parser, size_t a
 bool mysql_at(const struct mysql_parser *parser, size_t ahead, const char *word_or_operator);
 bool mysql_accept(struct mysql_parser *parser, const char *word_or_operator);
 bool mysql_expect(struct mysql_parser *parser, const char *word_or_operator);
-/* The first of the words that stands here (a NULL ends them) and is then taken, or NULL. */
+/* The first of the words (a NULL ends them) that stands there, or NULL; that stands here and is then taken.
+ */
+const char *mysql_at_any(const struct mysql_parser *parser, size_t ahead, const char *const *words);
 const char *mysql_accept_any(struct mysql_parser *parser, const char *const *words);
 /* The text is refused at the current token, as something that is not understood or as that violation. The
  * reason is static. */
@@ -83,9 +85,11 @@ void mysql_expressions(struct mysql_parser *parser, struct query_node *parent); 
 struct query_node *mysql_atom(struct mysql_parser *parser);
 /* Unit of an interval that stands here and is then taken, or NULL. */
 const char *mysql_accept_unit(struct mysql_parser *parser);
-bool mysql_at_unit(const struct mysql_parser *parser, size_t ahead);
 
 /* call.c */
 struct query_node *mysql_call(struct mysql_parser *parser); /* [schema.]name ( … ) */
 bool mysql_at_bare_call(const struct mysql_parser *parser);
 struct query_node *mysql_bare_call(struct mysql_parser *parser); /* CURRENT_DATE and its like */
+/* One of the types, with its lengths, of which `ret_length` is the largest, and its character set, as text in
+ * lower case; `column`: as a column's type is written, else as that of a value. */
+str_t mysql_type(struct mysql_parser *parser, const char *const *types, bool column, double *ret_length);

@@ -1,7 +1,5 @@
 #include "sql/mysql/grammar.h"
 
-#include "common/buf.h"
-
 static struct query_node *path(struct mysql_parser *parser)
 {
 	if (!mysql_at_plain_string(parser, 0))
@@ -19,37 +17,8 @@ static str_t type(struct mysql_parser *parser)
 					     "tinytext", "longtext", "json",	  "mediumtext", "blob",
 					     "boolean",	 "bool",     "bit",	  "varbinary",	"binary",
 					     "fixed",	 NULL };
-	static const char *const attributes[] = { "unsigned", "signed", "zerofill", "precision", NULL };
-	size_t start = parser->at;
-	struct buf text = BUF_INIT;
-	if (!mysql_accept_any(parser, types))
-		mysql_fail(parser, "an unknown type");
-	(void)mysql_accept(parser, "precision");
-	if (mysql_accept(parser, "(")) {
-		do {
-			if (mysql_peek(parser, 0)->kind != MYSQL_TOKEN_NUMBER)
-				mysql_fail(parser, "a length is expected");
-			parser->at++;
-		} while (mysql_accept(parser, ","));
-		mysql_expect(parser, ")");
-	}
-	while (mysql_accept_any(parser, attributes))
-		continue;
-	if (mysql_at(parser, 0, "charset") ||
-	    (mysql_at(parser, 0, "character") && mysql_at(parser, 1, "set"))) {
-		parser->at += mysql_at(parser, 0, "charset") ? 1 : 2;
-		(void)mysql_take_name(parser);
-	}
-	if (mysql_accept(parser, "collate"))
-		(void)mysql_take_name(parser);
-	for (size_t i = start; i < parser->at && !parser->failure->failed; i++) {
-		if (i > start)
-			buf_append_char(&text, ' ');
-		buf_append_str(&text, parser->tokens.items[i].value);
-	}
-	str_t name = identifier_lower(buf_str(&text), parser->arena);
-	buf_free(&text);
-	return name;
+	double length;
+	return mysql_type(parser, types, true, &length);
 }
 
 static bool at_reaction(const struct mysql_parser *parser)

@@ -113,8 +113,7 @@ static void add_table(struct mysql_resolver *resolver, const struct query_range 
 	str_t name = on_path ? range->name
 			     : arena_printf(resolver->arena, STR_FMT "." STR_FMT, STR_ARG(range->schema),
 					    STR_ARG(range->name));
-	ARENA_PUSH(resolver->arena, resolver->tables, resolver->tables_count, resolver->tables_capacity,
-		   identifier_lower(name, resolver->arena));
+	texts_add(resolver->arena, &resolver->tables, identifier_lower(name, resolver->arena));
 }
 
 static void name_relation(struct mysql_resolver *resolver, struct query_node *node, struct query_range *range)
@@ -159,22 +158,16 @@ static const struct query_columns *renamed(struct mysql_resolver *resolver, cons
 	return mysql_columns_new(resolver, list, count);
 }
 
-struct json_names {
-	str_t *items;
-	size_t count, capacity;
-};
-
 /* Columns of JSON_TABLE; nested ones come in their place. */
 static void add_json_names(struct mysql_resolver *resolver, const struct query_node *columns,
-			   struct json_names *names)
+			   struct texts *names)
 {
 	for (const struct query_node *column = columns->first; column; column = column->next) {
 		const struct query_node *nested = query_child(column, QUERY_JSON_COLUMNS);
 		if (nested)
 			add_json_names(resolver, nested, names);
 		else
-			ARENA_PUSH(resolver->arena, names->items, names->count, names->capacity,
-				   column->name);
+			texts_add(resolver->arena, names, column->name);
 	}
 }
 
@@ -183,7 +176,7 @@ static const struct query_columns *json_columns(struct mysql_resolver *resolver,
 						struct query_node *node)
 {
 	struct mysql_scope beside = { .outer = scope };
-	struct json_names names = { 0 };
+	struct texts names = { 0 };
 	resolve_expression(resolver, node->first, &beside);
 	add_json_names(resolver, query_child(node, QUERY_JSON_COLUMNS), &names);
 	return mysql_columns_new(resolver, names.items, names.count);
@@ -559,9 +552,9 @@ static const struct query_columns *resolve_query(struct mysql_resolver *resolver
 
 static void finish(struct mysql_resolver *resolver, struct mysql_names *ret_names)
 {
-	*ret_names = (struct mysql_names){ .tables = resolver->tables,
-					   .tables_count =
-						   query_names_sort(resolver->tables, resolver->tables_count),
+	texts_unique(&resolver->tables);
+	*ret_names = (struct mysql_names){ .tables = resolver->tables.items,
+					   .tables_count = resolver->tables.count,
 					   .gave_up = resolver->lookups > MYSQL_MAX_LOOKUPS };
 }
 

@@ -4,12 +4,9 @@ static const char *const set_operators[] = { "union", "except", "intersect", "mi
 
 static bool continues_query(const struct mysql_parser *parser, size_t ahead)
 {
-	static const char *const words[] = { "union", "except", "intersect", "order",
-					     "limit", "offset", "fetch",     ")" };
-	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-		if (mysql_at(parser, ahead, words[i]))
-			return true;
-	return mysql_peek(parser, ahead)->kind == MYSQL_TOKEN_END;
+	static const char *const words[] = { "union",  "except", "intersect", "order", "limit",
+					     "offset", "fetch",	 ")",	      NULL };
+	return mysql_at_any(parser, ahead, words) || mysql_peek(parser, ahead)->kind == MYSQL_TOKEN_END;
 }
 
 /* What the bracket is by what follows it; unknown: what the next bracket is. */
@@ -252,12 +249,8 @@ static bool at_cache(const struct mysql_parser *parser)
 	enum mysql_token_kind kind = mysql_peek(parser, 1)->kind;
 	bool literal = kind != MYSQL_TOKEN_OPERATOR && kind != MYSQL_TOKEN_END && kind != MYSQL_TOKEN_WORD;
 	bool star = mysql_at(parser, 1, "*") && mysql_at(parser, 2, "from");
-	bool option = false;
-	if (!mysql_at(parser, 0, "sql_cache"))
-		return false;
-	for (size_t i = 0; select_options[i]; i++)
-		option = option || mysql_at(parser, 1, select_options[i]);
-	return literal || star || option || mysql_at_name(parser, 1);
+	return mysql_at(parser, 0, "sql_cache") &&
+	       (literal || star || mysql_at_any(parser, 1, select_options) || mysql_at_name(parser, 1));
 }
 
 static void options(struct mysql_parser *parser, struct query_node *select)

@@ -1,5 +1,6 @@
 #include "sql/mysql/safety.h"
 
+#include "sql/findings/front_end.h"
 #include "sql/lex/scan.h"
 #include "sql/mysql/functions.h"
 #include "sql/mysql/grammar.h"
@@ -7,7 +8,6 @@
 
 #include <ctype.h>
 #include <fnmatch.h>
-#include <strings.h>
 
 static const char *const readable[] = {
 #define MYSQL_READABLE(name) (name),
@@ -23,21 +23,6 @@ static void violate(struct mysql_safety *safety, enum sql_violation_code code, c
 	violations_add(safety->violations, code, (int64_t)node->offset, "%s" STR_FMT, what, STR_ARG(name));
 }
 
-static bool policy_lists(const struct sql_policy *policy, const struct catalog_function *function)
-{
-	for (size_t i = 0; i < policy->allowed_functions_count; i++) {
-		str_t allowed = policy->allowed_functions[i];
-		size_t schema = function->schema.len;
-		bool qualified = allowed.len == schema + 1 + function->name.len &&
-				 strncasecmp(allowed.ptr, function->schema.ptr, schema) == 0 &&
-				 allowed.ptr[schema] == '.';
-		str_t last = qualified ? (str_t){ allowed.ptr + schema + 1, function->name.len } : allowed;
-		if (identifier_same(last, function->name))
-			return true;
-	}
-	return false;
-}
-
 static void check_stored(struct mysql_safety *safety, const struct query_node *call,
 			 const struct catalog_function *function)
 {
@@ -47,7 +32,8 @@ static void check_stored(struct mysql_safety *safety, const struct query_node *c
 	if (rule == SQL_USER_FUNCTIONS_NON_VOLATILE && !non_volatile)
 		violate(safety, VIOLATION_VOLATILE_FUNCTION, call, "", call->name);
 	else if (rule == SQL_USER_FUNCTIONS_NONE ||
-		 (rule == SQL_USER_FUNCTIONS_LIST && !policy_lists(policy, function)))
+		 (rule == SQL_USER_FUNCTIONS_LIST &&
+		  !front_end_lists_function(policy, function, identifier_same)))
 		violate(safety, VIOLATION_DANGEROUS_FUNCTION, call, "", call->name);
 }
 

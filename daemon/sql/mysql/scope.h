@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "sql/lex/texts.h"
 #include "sql/mysql/names.h"
 
 /* Lookups of one statement; beyond, the resolver gives up. */
@@ -47,8 +48,7 @@ struct mysql_resolver {
 	struct hash_map folded;	   /* "schema.name" in lower case to the relation; filled when first needed */
 	bool folded_ready;
 	struct query_columns unknown; /* open and empty */
-	str_t *tables;
-	size_t tables_count, tables_capacity;
+	struct texts tables;
 	size_t lookups;
 	unsigned hints; /* for functions, given so far */
 	size_t offers;	/* names that were looked at for hints */

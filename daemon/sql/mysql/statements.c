@@ -29,19 +29,16 @@ static bool at_any_name(const struct mysql_parser *parser, size_t ahead)
 
 static bool at_expression(const struct mysql_parser *parser, size_t ahead)
 {
-	static const char *const operators[] = { "and", "or",	   "xor",    "div",    "mod",	"is",
-						 "in",	"like",	   "not",    "regexp", "rlike", "between",
-						 "as",	"collate", "sounds", "over",   "member" };
+	static const char *const operators[] = { "and", "or",	   "xor",    "div",    "mod",	 "is",
+						 "in",	"like",	   "not",    "regexp", "rlike",	 "between",
+						 "as",	"collate", "sounds", "over",   "member", NULL };
 	if (at_end(parser, ahead))
 		return false;
 	if (!mysql_at_name(parser, ahead))
 		return true; /* a literal, a bracket, a word such as NOT, CASE, EXISTS */
 	if (!at_any_name(parser, ahead + 1) || at_end(parser, ahead + 1))
 		return true;
-	for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++)
-		if (mysql_at(parser, ahead + 1, operators[i]))
-			return true;
-	return false;
+	return mysql_at_any(parser, ahead + 1, operators) != NULL;
 }
 
 static bool stands_behind(const struct mysql_parser *parser, size_t ahead, str_t word)

@@ -18,8 +18,8 @@ static bool joins_ranges(const struct query_node *node, const struct query_range
 }
 
 /* Parts of a conjunction; where they stand (ON of an inner join, WHERE) makes no difference. */
-static void add_conditions(struct form *form, const struct query_node *node, struct form_texts *joins,
-			   struct form_texts *where)
+static void add_conditions(struct form *form, const struct query_node *node, struct texts *joins,
+			   struct texts *where)
 {
 	if (query_is_operation(node, "and")) {
 		for (const struct query_node *part = node->first; part; part = part->next)
@@ -27,17 +27,17 @@ static void add_conditions(struct form *form, const struct query_node *node, str
 		return;
 	}
 	const struct query_range *one = NULL;
-	form_texts_add(form, joins_ranges(node, &one) ? joins : where, form_text(form, node));
+	texts_add(form->arena, joins_ranges(node, &one) ? joins : where, form_text(form, node));
 }
 
 /* Comma and inner joins are a set of tables and a set of conditions; all else keeps its shape. */
-static void add_from(struct form *form, const struct query_node *node, struct form_texts *tables,
-		     struct form_texts *joins, struct form_texts *where)
+static void add_from(struct form *form, const struct query_node *node, struct texts *tables,
+		     struct texts *joins, struct texts *where)
 {
 	bool inner = node->kind == QUERY_FROM || (node->kind == QUERY_JOIN && strcmp(node->op, "join") == 0 &&
 						  !query_child(node, QUERY_USING));
 	if (!inner) {
-		form_texts_add(form, tables, form_text(form, node));
+		texts_add(form->arena, tables, form_text(form, node));
 		return;
 	}
 	for (const struct query_node *child = node->first; child; child = child->next)
@@ -84,7 +84,7 @@ static str_t sort_text(struct form *form, const struct query_node *select, const
 
 /* What a SELECT is made of. */
 struct parts {
-	struct form_texts items, tables, joins, where, group, order;
+	struct texts items, tables, joins, where, group, order;
 };
 
 static str_t item_text(struct form *form, const struct query_node *item, bool top)
@@ -97,14 +97,14 @@ static str_t item_text(struct form *form, const struct query_node *item, bool to
 }
 
 static void add_order(struct form *form, const struct query_node *select, const struct query_node *query,
-		      struct form_texts *order)
+		      struct texts *order)
 {
 	const struct query_node *keys = query_child(query, QUERY_ORDER);
 	const struct query_node *limit = query_child(query, QUERY_LIMIT);
 	for (const struct query_node *key = keys ? keys->first : NULL; key; key = key->next)
-		form_texts_add(form, order, sort_text(form, select, key));
+		texts_add(form->arena, order, sort_text(form, select, key));
 	if (limit)
-		form_texts_add(form, order, form_text(form, limit));
+		texts_add(form->arena, order, form_text(form, limit));
 }
 
 static void collect(struct form *form, const struct query_node *select, bool top, struct parts *parts)
@@ -114,37 +114,37 @@ static void collect(struct form *form, const struct query_node *select, bool top
 	const struct query_node *group = query_child(select, QUERY_GROUP);
 	const struct query_node *having = query_child(select, QUERY_HAVING);
 	for (const struct query_node *item = query_child(select, QUERY_ITEMS)->first; item; item = item->next)
-		form_texts_add(form, &parts->items, item_text(form, item, top));
+		texts_add(form->arena, &parts->items, item_text(form, item, top));
 	if (from)
 		add_from(form, from, &parts->tables, &parts->joins, &parts->where);
 	if (where)
 		add_conditions(form, where->first, &parts->joins, &parts->where);
 	for (const struct query_node *key = group ? group->first : NULL; key; key = key->next)
-		form_texts_add(form, &parts->group, sort_text(form, select, key));
+		texts_add(form->arena, &parts->group, sort_text(form, select, key));
 	if (group && group->flag)
-		form_texts_add(form, &parts->group, STR("rollup"));
+		texts_add(form->arena, &parts->group, STR("rollup"));
 	else
 		form_texts_unique(form, &parts->group);
 	if (having) {
-		struct form_texts conditions = { 0 };
+		struct texts conditions = { 0 };
 		add_conditions(form, having->first, &conditions, &conditions);
 		form_texts_unique(form, &conditions);
-		form_texts_add(form, &parts->where, form_texts_join(form, "having(", &conditions, ")"));
+		texts_add(form->arena, &parts->where, form_texts_join(form, "having(", &conditions, ")"));
 	}
 }
 
 static str_t select_text(struct form *form, const struct query_node *select, const struct parts *parts)
 {
-	struct form_texts texts = { 0 };
+	struct texts texts = { 0 };
 	const struct query_node *windows = query_child(select, QUERY_WINDOWS);
-	form_texts_add(form, &texts,
-		       form_texts_join(form, select->flag ? "distinct(" : "items(", &parts->items, ")"));
-	form_texts_add(form, &texts, form_texts_join(form, "from(", &parts->tables, ")"));
-	form_texts_add(form, &texts, form_texts_join(form, "joins(", &parts->joins, ")"));
-	form_texts_add(form, &texts, form_texts_join(form, "where(", &parts->where, ")"));
-	form_texts_add(form, &texts, form_texts_join(form, "group(", &parts->group, ")"));
+	texts_add(form->arena, &texts,
+		  form_texts_join(form, select->flag ? "distinct(" : "items(", &parts->items, ")"));
+	texts_add(form->arena, &texts, form_texts_join(form, "from(", &parts->tables, ")"));
+	texts_add(form->arena, &texts, form_texts_join(form, "joins(", &parts->joins, ")"));
+	texts_add(form->arena, &texts, form_texts_join(form, "where(", &parts->where, ")"));
+	texts_add(form->arena, &texts, form_texts_join(form, "group(", &parts->group, ")"));
 	if (windows)
-		form_texts_add(form, &texts, form_text(form, windows));
+		texts_add(form->arena, &texts, form_text(form, windows));
 	return form_texts_join(form, "select(", &texts, ")");
 }
 
@@ -154,18 +154,18 @@ str_t form_body(struct form *form, const struct query_node *body, bool top)
 		struct parts parts = { 0 };
 		collect(form, body, top, &parts);
 		if (!has_bare_star(body))
-			form_texts_sort(&parts.tables);
+			texts_sort(&parts.tables);
 		form_texts_unique(form, &parts.joins);
 		form_texts_unique(form, &parts.where);
 		return select_text(form, body, &parts);
 	}
 	if (body->kind != QUERY_SET)
 		return form_text(form, body);
-	struct form_texts arms = { 0 };
+	struct texts arms = { 0 };
 	for (const struct query_node *arm = body->first; arm; arm = arm->next) {
 		str_t text = form_body(form, arm->first, top);
-		form_texts_add(
-			form, &arms,
+		texts_add(
+			form->arena, &arms,
 			arena_printf(form->arena, "%s " STR_FMT, arm->op ? arm->op : "first", STR_ARG(text)));
 	}
 	return form_texts_join(form, "set(", &arms, ")");
@@ -175,19 +175,19 @@ str_t form_query(struct form *form, const struct query_node *query, bool top)
 {
 	while (query->first->kind == QUERY_EXPRESSION && !query->first->next) /* in brackets: itself */
 		query = query->first;
-	struct form_texts texts = { 0 };
+	struct texts texts = { 0 };
 	const struct query_node *with = query_child(query, QUERY_WITH), *body = query_body(query);
 	if (with)
-		form_texts_add(form, &texts, form_text(form, with));
+		texts_add(form->arena, &texts, form_text(form, with));
 	/* ORDER BY can refer to the names of a set operation. */
 	bool named = body->kind != QUERY_SELECT && query_child(query, QUERY_ORDER);
-	form_texts_add(form, &texts, form_body(form, body, top && !named));
-	struct form_texts order = { 0 };
+	texts_add(form->arena, &texts, form_body(form, body, top && !named));
+	struct texts order = { 0 };
 	add_order(form, body->kind == QUERY_SELECT ? body : NULL, query, &order);
-	form_texts_add(form, &texts, form_texts_join(form, "order(", &order, ")"));
+	texts_add(form->arena, &texts, form_texts_join(form, "order(", &order, ")"));
 	for (const struct query_node *child = body->next; child; child = child->next)
 		if (child->kind != QUERY_ORDER && child->kind != QUERY_LIMIT)
-			form_texts_add(form, &texts, form_text(form, child));
+			texts_add(form->arena, &texts, form_text(form, child));
 	return form_texts_join(form, "query(", &texts, ")");
 }
 
@@ -305,20 +305,20 @@ static void gather(struct form *form, const struct query_node *body, struct part
 	} else if (body->kind == QUERY_SET) {
 		for (const struct query_node *arm = body->first; arm; arm = arm->next) {
 			if (arm->op)
-				form_texts_add(form, &parts->where, str_from(arm->op));
+				texts_add(form->arena, &parts->where, str_from(arm->op));
 			gather(form, arm->first, parts);
 		}
 	} else if (body->kind == QUERY_EXPRESSION) {
 		gather(form, query_body(body), parts);
 		add_order(form, query_child(body, QUERY_SELECT), body, &parts->order);
 	} else {
-		form_texts_add(form, &parts->items, form_text(form, body));
+		texts_add(form->arena, &parts->items, form_text(form, body));
 	}
 }
 
-static void set_clause(struct sql_analysis *analysis, enum sql_clause clause, struct form_texts *texts)
+static void set_clause(struct sql_analysis *analysis, enum sql_clause clause, struct texts *texts)
 {
-	form_texts_sort(texts);
+	texts_sort(texts);
 	analysis->clauses[clause] = (struct sql_items){ texts->items, texts->count };
 }
 
@@ -328,7 +328,7 @@ static void describe_clauses(struct form *form, const struct query_node *query, 
 	const struct query_node *select = query_body(query);
 	gather(form, query, &parts);
 	if (select->kind == QUERY_SELECT && select->flag)
-		form_texts_add(form, &parts.items, STR("distinct"));
+		texts_add(form->arena, &parts.items, STR("distinct"));
 	set_clause(analysis, SQL_CLAUSE_SELECT, &parts.items);
 	set_clause(analysis, SQL_CLAUSE_WHERE, &parts.where);
 	set_clause(analysis, SQL_CLAUSE_FROM, &parts.tables);

@@ -7,12 +7,8 @@
  */
 #pragma once
 
+#include "sql/lex/texts.h"
 #include "sql/query/canonical.h"
-
-struct form_texts {
-	str_t *items;
-	size_t count, capacity;
-};
 
 struct form {
 	struct arena *arena; /* the caller's */
@@ -31,13 +27,10 @@ struct form {
 #define FORM_LONG_TEXT 1024
 
 /* canonical_text.c */
-/* Adds a text, which is not copied. */
-void form_texts_add(struct form *form, struct form_texts *texts, str_t text);
-void form_texts_sort(struct form_texts *texts);
-/* The same, and each once: a condition that is said twice holds once, unless numbers are drawn for each. */
-void form_texts_unique(const struct form *form, struct form_texts *texts);
+/* Sorted, and each once: a condition that is said twice holds once, unless numbers are drawn for each. */
+void form_texts_unique(const struct form *form, struct texts *texts);
 /* `open` a, b, c `close` */
-str_t form_texts_join(struct form *form, const char *open, const struct form_texts *texts, const char *close);
+str_t form_texts_join(struct form *form, const char *open, const struct texts *texts, const char *close);
 /* A name or a value between quotes, so that nothing in it can look like anything else. */
 str_t form_quoted(struct form *form, str_t text, char quote);
 /* Ranges get their numbers in the order of the text, and an unresolved name keeps all aliases. */

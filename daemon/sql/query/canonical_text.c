@@ -5,37 +5,13 @@
 
 #define MAX_BYTES ((size_t)4 << 20) /* of all texts built for one statement */
 
-static int compare(const void *a, const void *b)
+void form_texts_unique(const struct form *form, struct texts *texts)
 {
-	const str_t *left = a, *right = b;
-	size_t common = left->len < right->len ? left->len : right->len;
-	int order = common ? memcmp(left->ptr, right->ptr, common) : 0;
-	return order ? order : (left->len > right->len) - (left->len < right->len);
-}
-
-void form_texts_add(struct form *form, struct form_texts *texts, str_t text)
-{
-	ARENA_PUSH(form->arena, texts->items, texts->count, texts->capacity, text);
-}
-
-void form_texts_sort(struct form_texts *texts)
-{
-	if (texts->count > 1)
-		qsort(texts->items, texts->count, sizeof texts->items[0], compare);
-}
-
-void form_texts_unique(const struct form *form, struct form_texts *texts)
-{
-	size_t kept = 0;
-	form_texts_sort(texts);
-	for (size_t i = 0; i < texts->count && !form->random; i++)
-		if (kept == 0 || !str_equal(texts->items[kept - 1], texts->items[i]))
-			texts->items[kept++] = texts->items[i];
-	texts->count = form->random ? texts->count : kept;
+	(form->random ? texts_sort : texts_unique)(texts);
 }
 
 /* `open` a, b, c `close` */
-str_t form_texts_join(struct form *form, const char *open, const struct form_texts *texts, const char *close)
+str_t form_texts_join(struct form *form, const char *open, const struct texts *texts, const char *close)
 {
 	size_t len = strlen(open) + strlen(close);
 	for (size_t i = 0; i < texts->count; i++)
@@ -145,7 +121,7 @@ void form_survey(struct form *form, const struct query_node *node)
 
 static str_t column_text(struct form *form, const struct query_node *column)
 {
-	struct form_texts parts = { 0 };
+	struct texts parts = { 0 };
 	if (column->item)
 		return form_text(form, column->item->first);
 	str_t name = identifier(form, identifier_lower(column->name, form->arena));
@@ -156,12 +132,12 @@ static str_t column_text(struct form *form, const struct query_node *column)
 		return arena_printf(form->arena, STR_FMT "." STR_FMT, STR_ARG(range), STR_ARG(name));
 	}
 	if (str_present(column->schema))
-		form_texts_add(form, &parts, identifier(form, column->schema));
+		texts_add(form->arena, &parts, identifier(form, column->schema));
 	if (str_present(column->qualifier))
-		form_texts_add(form, &parts, identifier(form, column->qualifier));
-	form_texts_add(form, &parts, name);
+		texts_add(form->arena, &parts, identifier(form, column->qualifier));
+	texts_add(form->arena, &parts, name);
 	if (column->op) /* it may mean something else elsewhere */
-		form_texts_add(form, &parts, arena_printf(form->arena, "@%zu", column->offset));
+		texts_add(form->arena, &parts, arena_printf(form->arena, "@%zu", column->offset));
 	return form_texts_join(form, "name(", &parts, ")");
 }
 
@@ -184,10 +160,10 @@ static str_t literal_text(struct form *form, const struct query_node *literal)
 	return arena_printf(form->arena, "%s " STR_FMT, literal->op, STR_ARG(value));
 }
 
-static void add_children(struct form *form, const struct query_node *node, struct form_texts *texts)
+static void add_children(struct form *form, const struct query_node *node, struct texts *texts)
 {
 	for (const struct query_node *child = node->first; child && !form->failed; child = child->next)
-		form_texts_add(form, texts, form_text(form, child));
+		texts_add(form->arena, texts, form_text(form, child));
 }
 
 static bool is_one_of(const char *op, const char *const *operators)
@@ -213,7 +189,7 @@ static str_t operation_text(struct form *form, const struct query_node *node)
 	static const char *const commutative[] = { "xor", "+", "*", "&", "|", NULL };
 	static const char *const equal[] = { "=", "<=>", "<>", NULL };
 	const char *op = node->op;
-	struct form_texts operands = { 0 };
+	struct texts operands = { 0 };
 	add_children(form, node, &operands);
 	if (operands.count == 2 && (strcmp(op, ">") == 0 || strcmp(op, ">=") == 0) && may_swap(form, node)) {
 		str_t left = operands.items[0];
@@ -225,14 +201,14 @@ static str_t operation_text(struct form *form, const struct query_node *node)
 		form_texts_unique(form, &operands);
 	else if (is_one_of(op, commutative) ||
 		 (operands.count == 2 && is_one_of(op, equal) && may_swap(form, node)))
-		form_texts_sort(&operands);
+		texts_sort(&operands);
 	char open[24];
 	snprintf(open, sizeof open, "%s(", strcmp(op, "!") == 0 ? "not" : op);
 	return form_texts_join(form, open, &operands, ")");
 }
 
 /* One more literal in a list adds nothing to the shape. */
-static void drop_repeated(struct form_texts *texts)
+static void drop_repeated(struct texts *texts)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < texts->count; i++)
@@ -244,7 +220,7 @@ static void drop_repeated(struct form_texts *texts)
 /* x IN (1, 2): in which order, and how often, makes no difference. */
 static str_t in_text(struct form *form, const struct query_node *in)
 {
-	struct form_texts values = { 0 };
+	struct texts values = { 0 };
 	str_t left = form_text(form, in->first);
 	if (in->last->kind == QUERY_ROW) {
 		add_children(form, in->last, &values);
@@ -252,7 +228,7 @@ static str_t in_text(struct form *form, const struct query_node *in)
 		if (form->masked)
 			drop_repeated(&values);
 	} else {
-		form_texts_add(form, &values, form_text(form, in->last));
+		texts_add(form->arena, &values, form_text(form, in->last));
 	}
 	str_t open = arena_printf(form->arena, "in%s(" STR_FMT "; ", in->flag ? "!" : "", STR_ARG(left));
 	return form_texts_join(form, open.ptr, &values, ")");
@@ -263,21 +239,21 @@ static str_t limit_text(struct form *form, const struct query_node *limit)
 {
 	const struct query_node *count = limit->first, *skip = count->next;
 	bool from_start = !skip || (skip->kind == QUERY_LITERAL && str_is(skip->name, "0"));
-	struct form_texts texts = { 0 };
-	form_texts_add(form, &texts, form_text(form, count));
+	struct texts texts = { 0 };
+	texts_add(form->arena, &texts, form_text(form, count));
 	if (!from_start || form->masked)
-		form_texts_add(form, &texts, skip ? form_text(form, skip) : STR("?"));
+		texts_add(form->arena, &texts, skip ? form_text(form, skip) : STR("?"));
 	return form_texts_join(form, limit->flag ? "limit with ties (" : "limit (", &texts, ")");
 }
 
 static str_t reference_text(struct form *form, const struct query_node *node)
 {
-	struct form_texts texts = { 0 };
+	struct texts texts = { 0 };
 	if (!node->range)
 		return node->op ? STR("dual") : STR("relation");
-	form_texts_add(form, &texts, range_name(form, node->range));
+	texts_add(form->arena, &texts, range_name(form, node->range));
 	if (form->keep_aliases)
-		form_texts_add(form, &texts, form_quoted(form, node->range->alias, '`'));
+		texts_add(form->arena, &texts, form_quoted(form, node->range->alias, '`'));
 	add_children(form, node, &texts);
 	return texts.count == 1 ? texts.items[0]
 				: form_texts_join(form, node->flag ? "lateral(" : "table(", &texts, ")");
@@ -285,11 +261,11 @@ static str_t reference_text(struct form *form, const struct query_node *node)
 
 static str_t star_text(struct form *form, const struct query_node *star)
 {
-	struct form_texts texts = { 0 };
+	struct texts texts = { 0 };
 	if (star->range)
-		form_texts_add(form, &texts, range_name(form, star->range));
+		texts_add(form->arena, &texts, range_name(form, star->range));
 	else if (str_present(star->qualifier))
-		form_texts_add(form, &texts, form_quoted(form, star->qualifier, '`'));
+		texts_add(form->arena, &texts, form_quoted(form, star->qualifier, '`'));
 	return form_texts_join(form, "*(", &texts, ")");
 }
 
@@ -303,14 +279,14 @@ static const char *const kind_words[] = {
 /* Any other node: kind, words and children as they are. */
 static str_t plain_text(struct form *form, const struct query_node *node)
 {
-	struct form_texts texts = { 0 };
+	struct texts texts = { 0 };
 	if (str_present(node->schema))
-		form_texts_add(form, &texts,
-			       form_quoted(form, identifier_lower(node->schema, form->arena), '`'));
+		texts_add(form->arena, &texts,
+			  form_quoted(form, identifier_lower(node->schema, form->arena), '`'));
 	if (str_present(node->qualifier))
-		form_texts_add(form, &texts, form_quoted(form, node->qualifier, '`'));
+		texts_add(form->arena, &texts, form_quoted(form, node->qualifier, '`'));
 	if (str_present(node->alias))
-		form_texts_add(form, &texts, form_quoted(form, node->alias, '`'));
+		texts_add(form->arena, &texts, form_quoted(form, node->alias, '`'));
 	add_children(form, node, &texts);
 	if (form->masked && node->kind == QUERY_ROW)
 		drop_repeated(&texts);

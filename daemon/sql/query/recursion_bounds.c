@@ -4,7 +4,6 @@
 #include "sql/query/steps.h"
 
 #include <math.h>
-#include <strings.h>
 
 /* An arm that reads its own query, and the condition under way. */
 struct bounds {
@@ -39,19 +38,7 @@ static double operation_value(const struct bounds *bounds, const struct query_no
 	double right = value_of(bounds, node->first->next, x);
 	if (node->first->next->next)
 		return NAN;
-	if (strcmp(node->op, "+") == 0)
-		return left + right;
-	if (strcmp(node->op, "-") == 0)
-		return left - right;
-	if (strcmp(node->op, "*") == 0)
-		return left * right;
-	if (strcmp(node->op, "/") == 0)
-		return bounds->bombs->dialect == SQL_SQLITE ? trunc(left / right) : left / right;
-	if (strcasecmp(node->op, "div") == 0)
-		return trunc(left / right);
-	if (strcmp(node->op, "%") == 0 || strcasecmp(node->op, "mod") == 0)
-		return fmod(left, right);
-	return NAN;
+	return steps_operation(node->op, left, right, bounds->bombs->dialect == SQL_SQLITE);
 }
 
 /* DATE(x, '+1 day', …): the number of each modifier is added to what is known of x. */
@@ -190,15 +177,6 @@ static double start_of(const struct bounds *bounds, const char *op, double limit
 	return op[0] == '<' ? limit - 1 : op[0] == '>' ? limit + 1 : limit;
 }
 
-static const char *mirrored(const char *op)
-{
-	static const char *const pairs[][2] = { { "<", ">" }, { "<=", ">=" }, { ">", "<" }, { ">=", "<=" } };
-	for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
-		if (strcmp(op, pairs[i][0]) == 0)
-			return pairs[i][1];
-	return strcmp(op, "<=>") == 0 ? "=" : op;
-}
-
 static bool subtracts(const struct query_node *node, const void *context)
 {
 	(void)context;
@@ -229,7 +207,7 @@ static bool comparison_ends(struct bounds bounds, const char *op, const struct q
 		const struct query_node *swapped = side;
 		side = limit;
 		limit = swapped;
-		op = mirrored(op);
+		op = steps_mirrored(op);
 	}
 	op = strcmp(op, "<=>") == 0 ? "=" : op;
 	if (!follow(&bounds, side) || isnan(value_of(&bounds, side, 1)))

@@ -34,3 +34,27 @@ bool steps_end(const struct steps *steps, double start, const char *op)
 	}
 	return op[0] == '<' && op[1] != '>' ? held > before : op[0] == '>' && held < before;
 }
+
+double steps_operation(const char *op, double left, double right, bool whole)
+{
+	if (strcmp(op, "+") == 0)
+		return left + right;
+	if (strcmp(op, "-") == 0)
+		return left - right;
+	if (strcmp(op, "*") == 0)
+		return left * right;
+	if (strcmp(op, "/") == 0)
+		return whole ? trunc(left / right) : left / right;
+	if (strcmp(op, "div") == 0)
+		return trunc(left / right);
+	return strcmp(op, "%") == 0 || strcmp(op, "mod") == 0 ? fmod(left, right) : NAN;
+}
+
+const char *steps_mirrored(const char *op)
+{
+	static const char *const pairs[][2] = { { "<", ">" }, { "<=", ">=" }, { ">", "<" }, { ">=", "<=" } };
+	for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+		if (strcmp(op, pairs[i][0]) == 0)
+			return pairs[i][1];
+	return op;
+}

@@ -22,3 +22,9 @@ struct steps {
  * nearer. True where a
  * value is not known. */
 bool steps_end(const struct steps *steps, double start, const char *op);
+
+/* `left op right` of numbers; `whole`: a quotient is cut off. NAN: not known. */
+double steps_operation(const char *op, double left, double right, bool whole);
+
+/* The comparison that holds when both sides have changed places. */
+const char *steps_mirrored(const char *op);

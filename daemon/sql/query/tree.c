@@ -54,22 +54,6 @@ bool query_has_here(const struct query_node *node, query_is_fn is, const void *c
 	return found;
 }
 
-static int compare(const void *a, const void *b)
-{
-	return strcmp(((const str_t *)a)->ptr, ((const str_t *)b)->ptr);
-}
-
-size_t query_names_sort(str_t *names, size_t count)
-{
-	size_t kept = 0;
-	if (count > 1)
-		qsort(names, count, sizeof names[0], compare);
-	for (size_t i = 0; i < count; i++)
-		if (kept == 0 || !str_equal(names[kept - 1], names[i]))
-			names[kept++] = names[i];
-	return kept;
-}
-
 /* Index of the output of that name in the first arm, or −1. */
 static int output_index(const struct query_node *body, str_t name)
 {

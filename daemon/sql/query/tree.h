@@ -155,8 +155,5 @@ typedef bool (*query_is_fn)(const struct query_node *node, const void *context);
 bool query_has(const struct query_node *node, query_is_fn is, const void *context);
 bool query_has_here(const struct query_node *node, query_is_fn is, const void *context);
 
-/* Sorts texts that end with a NUL, keeps each once, and returns how many there are then. */
-size_t query_names_sort(str_t *names, size_t count);
-
 /* The largest number of a node in the tree. */
 unsigned query_last_number(const struct query_node *node);

@@ -64,8 +64,7 @@ static int authorize_function(const struct sqlite_trace *trace, const char *name
 
 static void record_table(struct sqlite_trace *trace, const char *name)
 {
-	ARENA_PUSH(trace->arena, trace->tables, trace->tables_count, trace->tables_capacity,
-		   identifier_lower(str_from(name), trace->arena));
+	texts_add(trace->arena, &trace->tables, identifier_lower(str_from(name), trace->arena));
 }
 
 /* `inside`: the view that reads, or NULL for the statement itself. */

@@ -6,17 +6,16 @@
 
 #include "common/nearest.h"
 #include "sql/findings/violations.h"
+#include "sql/lex/texts.h"
 
 /* What a statement asked for while it was prepared. */
 struct sqlite_trace {
 	struct arena *arena; /* the caller's, likewise below; takes the names of tables */
 	struct violations *violations;
-	str_t text;    /* of the statement, for offsets */
-	str_t *tables; /* read, in lower case; may repeat */
-	size_t tables_count;
-	size_t tables_capacity;
-	bool reads_schema; /* sqlite_schema and its other names */
-	size_t requests;   /* so far: queries inside queries can double them level by level */
+	str_t text;	     /* of the statement, for offsets */
+	struct texts tables; /* read, in lower case; may repeat */
+	bool reads_schema;   /* sqlite_schema and its other names */
+	size_t requests;     /* so far: queries inside queries can double them level by level */
 };
 
 /* The function may be called, however large its arguments are. */

@@ -9,14 +9,12 @@
 #include <sqlite3.h>
 #include <strings.h>
 
-#define LENGTH_MAX_BYTES	(16 << 20)
-#define EXPRESSION_DEPTH_MAX	1000
-#define COMPOUND_MAX		500
-#define OPCODES_MAX		(1 << 20)
-#define DEFINITION_STEPS_MAX	200 /* of 1,000 opcodes each: many times what a definition takes */
-#define DEFINITION_STEP_OPCODES 1000
-#define FUNCTION_NAME_MAX	255
-#define STUB_FUNCTIONS_MAX	64 /* the library keeps their names for good */
+#define LENGTH_MAX_BYTES     (16 << 20)
+#define EXPRESSION_DEPTH_MAX 1000
+#define COMPOUND_MAX	     500
+#define OPCODES_MAX	     (1 << 20)
+#define FUNCTION_NAME_MAX    255
+#define STUB_FUNCTIONS_MAX   64 /* the library keeps their names for good */
 
 struct sqlite_database {
 	sqlite3 *handle;
@@ -26,21 +24,16 @@ struct sqlite_database {
 	struct hash_map relations; /* names in lower case */
 	struct hash_map functions; /* the library's: names in lower case */
 	int64_t objects;	   /* of the schema as built */
-	str_t *stub_tables;
-	size_t stub_tables_count;
-	size_t stub_tables_capacity;
-	str_t *stub_functions;
-	size_t stub_functions_count;
-	size_t stub_functions_capacity;
+	struct texts stub_tables;
+	struct texts stub_functions;
 	size_t functions_ever;
-	unsigned steps; /* of the definition under way */
-	bool spoilt;	/* cannot be made as new */
+	bool spoilt; /* cannot be made as new */
 };
 
-static bool names_contain(const str_t *names, size_t count, str_t name)
+static bool names_contain(const struct texts *names, str_t name)
 {
-	for (size_t i = 0; i < count; i++)
-		if (identifier_same(names[i], name))
+	for (size_t i = 0; i < names->count; i++)
+		if (identifier_same(names->items[i], name))
 			return true;
 	return false;
 }
@@ -53,7 +46,7 @@ static int authorize(void *context, int action, const char *first, const char *s
 	if (!database->trace)
 		return action == SQLITE_ATTACH || action == SQLITE_DETACH ? SQLITE_DENY : SQLITE_OK;
 	bool stub = action == SQLITE_FUNCTION && second &&
-		    names_contain(database->stub_functions, database->stub_functions_count, str_from(second));
+		    names_contain(&database->stub_functions, str_from(second));
 	return sqlite_authorize(database->trace, action, first, second, inside, stub);
 }
 
@@ -84,23 +77,6 @@ static void spare_plans(sqlite3 *handle)
 	(void)sqlite3_test_control(SQLITE_TESTCTRL_OPTIMIZATIONS, handle, UINT32_MAX);
 }
 
-/* A definition from a hostile file could be a CREATE TABLE AS SELECT that never ends. */
-static int watch_steps(void *context)
-{
-	struct sqlite_database *database = context;
-	return ++database->steps > DEFINITION_STEPS_MAX;
-}
-
-/* Runs one definition; one that the library refuses leaves its relation out. */
-static void define(struct sqlite_database *database, const char *definition)
-{
-	sqlite3_stmt *statement = NULL;
-	database->steps = 0;
-	if (sqlite3_prepare_v2(database->handle, definition, -1, &statement, NULL) == SQLITE_OK && statement)
-		(void)sqlite3_step(statement);
-	(void)sqlite3_finalize(statement);
-}
-
 static void build_schema(struct sqlite_database *database, const struct catalog *catalog)
 {
 	str_t source = catalog_source(catalog);
@@ -110,7 +86,7 @@ static void build_schema(struct sqlite_database *database, const struct catalog 
 		if (definition && strncasecmp(definition, "CREATE ", 7) == 0 &&
 		    strncasecmp(definition, "CREATE TRIGGER", 14) != 0 &&
 		    strncasecmp(definition, "CREATE TEMP", 11) != 0)
-			define(database, definition);
+			catalog_define_sqlite(database->handle, definition);
 	}
 	json_decref(definitions);
 }
@@ -140,8 +116,8 @@ static int visit_function(void *context, int count, char **values, char **names)
  * write. */
 static void build_modules(struct sqlite_database *database)
 {
-	define(database, "SELECT 1 FROM json_each('[]')");
-	define(database, "SELECT 1 FROM json_tree('[]')");
+	catalog_define_sqlite(database->handle, "SELECT 1 FROM json_each('[]')");
+	catalog_define_sqlite(database->handle, "SELECT 1 FROM json_tree('[]')");
 }
 
 static int64_t count_objects(const struct sqlite_database *database)
@@ -170,11 +146,9 @@ struct sqlite_database *sqlite_database_build(const struct catalog *catalog)
 	limit(database->handle);
 	spare_plans(database->handle);
 	sqlite3_set_authorizer(database->handle, authorize, database);
-	sqlite3_progress_handler(database->handle, DEFINITION_STEP_OPCODES, watch_steps, database);
 	if (catalog && catalog_dialect(catalog) == SQL_SQLITE)
 		build_schema(database, catalog);
 	build_modules(database);
-	sqlite3_progress_handler(database->handle, 0, NULL, NULL);
 	hash_map_init(&database->relations, arena, 16);
 	(void)sqlite3_exec(database->handle, "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')",
 			   visit_relation, database, NULL);
@@ -204,16 +178,15 @@ static bool drop_table(const struct sqlite_database *database, str_t name)
 
 bool sqlite_database_clean(struct sqlite_database *database)
 {
-	bool changed = database->stub_tables_count > 0;
+	bool changed = database->stub_tables.count > 0;
 	database->trace = NULL;
-	for (size_t i = 0; i < database->stub_tables_count; i++)
-		if (!drop_table(database, database->stub_tables[i]))
+	for (size_t i = 0; i < database->stub_tables.count; i++)
+		if (!drop_table(database, database->stub_tables.items[i]))
 			database->spoilt = true;
-	for (size_t i = 0; i < database->stub_functions_count; i++)
-		(void)sqlite3_create_function_v2(database->handle, database->stub_functions[i].ptr, -1,
+	for (size_t i = 0; i < database->stub_functions.count; i++)
+		(void)sqlite3_create_function_v2(database->handle, database->stub_functions.items[i].ptr, -1,
 						 SQLITE_UTF8, NULL, NULL, NULL, NULL, NULL);
-	database->stub_tables_count = database->stub_tables_capacity = 0;
-	database->stub_functions_count = database->stub_functions_capacity = 0;
+	database->stub_tables = database->stub_functions = (struct texts){ 0 };
 	arena_free(database->loan);
 	database->loan = NULL;
 	return !database->spoilt && database->functions_ever < STUB_FUNCTIONS_MAX &&
@@ -274,8 +247,7 @@ bool sqlite_database_stub_table(struct sqlite_database *database, str_t name, st
 	bool done = sql && sqlite3_exec(database->handle, sql, NULL, NULL, NULL) == SQLITE_OK;
 	sqlite3_free(sql);
 	if (done)
-		ARENA_PUSH(loan(database), database->stub_tables, database->stub_tables_count,
-			   database->stub_tables_capacity, bare);
+		texts_add(loan(database), &database->stub_tables, bare);
 	return done;
 }
 
@@ -292,8 +264,7 @@ bool sqlite_database_stub_function(struct sqlite_database *database, str_t name)
 	if (sqlite_database_has_function(database, name))
 		database->spoilt = true;
 	database->functions_ever++;
-	ARENA_PUSH(loan(database), database->stub_functions, database->stub_functions_count,
-		   database->stub_functions_capacity, copy);
+	texts_add(loan(database), &database->stub_functions, copy);
 	return sqlite3_create_function_v2(database->handle, copy.ptr, -1, SQLITE_UTF8, NULL, no_value, NULL,
 					  NULL, NULL) == SQLITE_OK;
 }
@@ -310,6 +281,5 @@ bool sqlite_database_has_function(const struct sqlite_database *database, str_t 
 
 bool sqlite_database_has_relation(const struct sqlite_database *database, str_t name)
 {
-	return hash_map_get(&database->relations, name) ||
-	       names_contain(database->stub_tables, database->stub_tables_count, name);
+	return hash_map_get(&database->relations, name) || names_contain(&database->stub_tables, name);
 }

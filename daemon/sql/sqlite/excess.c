@@ -2,6 +2,7 @@
 
 #include "common/buf.h"
 #include "common/hash.h"
+#include "sql/lex/identifier.h"
 #include "sql/sqlite/tokens.h"
 
 #include <ctype.h>
@@ -41,8 +42,6 @@ struct places {
 
 static void see_place(struct tally *tally, struct places *places, struct scan_token token)
 {
-	static const char *const ends[] = { "HAVING", "WINDOW",	   "LIMIT", "UNION",
-					    "EXCEPT", "INTERSECT", "SELECT" };
 	size_t last = sizeof places->keys - 1;
 	bool *keys = &places->keys[places->depth < last ? places->depth : last];
 	if (scan_is_char(tally->sql, token, '('))
@@ -53,9 +52,10 @@ static void see_place(struct tally *tally, struct places *places, struct scan_to
 		*keys = true;
 	else if (scan_is_char(tally->sql, token, ','))
 		tally->keys += *keys;
-	else
-		for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
-			*keys = *keys && !scan_is_word(tally->sql, token, ends[i]);
+	else if (token.kind == SCAN_WORD &&
+		 IDENTIFIER_IS_ANY(scan_name(tally->sql, token), "having", "window", "limit", "union",
+				   "except", "intersect", "select"))
+		*keys = false;
 }
 
 static const char *reason_of(const struct tally *tally)

@@ -197,7 +197,6 @@ static struct query_node *parameter(struct sqlite_parser *parser)
 
 static struct query_node *operand(struct sqlite_parser *parser)
 {
-	static const char *const constants[] = { "CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP" };
 	bool quoted = parser->token.kind == SCAN_STRING && parser->sql.ptr[parser->token.offset] == '\'';
 	if (quoted || at_string(parser))
 		return literal(parser, "string", unquoted(parser));
@@ -210,9 +209,10 @@ static struct query_node *operand(struct sqlite_parser *parser)
 		return parameter(parser);
 	if (sqlite_parser_at(parser, "NULL"))
 		return literal(parser, "null", STR("null"));
-	for (size_t i = 0; i < sizeof constants / sizeof constants[0]; i++)
-		if (sqlite_parser_at(parser, constants[i]))
-			return literal(parser, "word", identifier_lower(token_text(parser), parser->arena));
+	if (parser->token.kind == SCAN_WORD &&
+	    IDENTIFIER_IS_ANY(scan_name(parser->sql, parser->token), "current_date", "current_time",
+			      "current_timestamp"))
+		return literal(parser, "word", identifier_lower(token_text(parser), parser->arena));
 	if (sqlite_parser_at(parser, "("))
 		return brackets(parser);
 	if (sqlite_parser_at(parser, "CASE"))

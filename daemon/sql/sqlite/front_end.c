@@ -319,11 +319,11 @@ static void set_tables(const struct sqlite_database *database, struct sqlite_tra
 		       struct sql_analysis *analysis)
 {
 	size_t kept = 0;
-	size_t count = query_names_sort(trace->tables, trace->tables_count);
-	for (size_t i = 0; i < count; i++)
-		if (sqlite_database_has_relation(database, trace->tables[i]))
-			trace->tables[kept++] = trace->tables[i];
-	analysis->tables = trace->tables;
+	texts_unique(&trace->tables);
+	for (size_t i = 0; i < trace->tables.count; i++)
+		if (sqlite_database_has_relation(database, trace->tables.items[i]))
+			trace->tables.items[kept++] = trace->tables.items[i];
+	analysis->tables = trace->tables.items;
 	analysis->tables_count = kept;
 	analysis->tables_known = true;
 }
@@ -349,7 +349,7 @@ static void describe(struct sqlite_analysis *state, struct sql_analysis *analysi
 	struct sqlite_query query = sqlite_parse(state->text, &state->strings, state->arena);
 	const struct catalog *catalog = state->request->catalog;
 	if (query.root) {
-		struct sqlite_names tables;
+		struct texts tables;
 		sqlite_resolve(&query, catalog, state->arena, &tables);
 		check_bombs(state, query.root);
 		query_lint(query.root, state->text, SQL_SQLITE, &state->diagnostics);
@@ -392,7 +392,7 @@ static void judge(struct sqlite_analysis *state)
 				"something follows the statement; return one statement alone");
 		state->broken = true;
 	}
-	if (state->trace.reads_schema && state->trace.tables_count > 0 &&
+	if (state->trace.reads_schema && state->trace.tables.count > 0 &&
 	    sqlite_tokens_have(state->text, "UNION"))
 		violations_add(&state->violations, VIOLATION_INJECTION_PATTERN, 0,
 			       "a set operation joins the schema to tables");

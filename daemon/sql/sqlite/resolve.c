@@ -19,7 +19,7 @@ struct resolver {
 	struct arena *arena;
 	const struct catalog *catalog;
 	const struct visible *ctes;
-	struct sqlite_names *tables;
+	struct texts *tables;
 	struct hash_map aliases;    /* of outputs, anywhere */
 	struct query_node **unsure; /* columns */
 	size_t unsure_count;
@@ -104,8 +104,7 @@ static void add_item(struct resolver *resolver, struct scope *scope, struct quer
 		if (resolver->catalog)
 			range->relation = catalog_relation(resolver->catalog, STR("main"), node->name);
 		know_relation(resolver, range->relation, columns);
-		ARENA_PUSH(resolver->arena, resolver->tables->items, resolver->tables->count,
-			   resolver->tables->capacity, node->name);
+		texts_add(resolver->arena, resolver->tables, node->name);
 	}
 	node->range = range;
 	ARENA_PUSH(resolver->arena, scope->ranges, scope->count, scope->capacity, range);
@@ -310,29 +309,29 @@ static void doubt(struct resolver *resolver)
 	}
 }
 
-static struct resolver begin(const struct catalog *catalog, struct arena *arena, struct sqlite_names *tables)
+static struct resolver begin(const struct catalog *catalog, struct arena *arena, struct texts *tables)
 {
 	bool usable = catalog && catalog_dialect(catalog) == SQL_SQLITE;
 	struct resolver resolver = { .arena = arena, .catalog = usable ? catalog : NULL, .tables = tables };
-	*tables = (struct sqlite_names){ 0 };
+	*tables = (struct texts){ 0 };
 	hash_map_init(&resolver.aliases, arena, 16);
 	return resolver;
 }
 
 void sqlite_resolve(struct sqlite_query *query, const struct catalog *catalog, struct arena *arena,
-		    struct sqlite_names *ret_tables)
+		    struct texts *ret_tables)
 {
 	struct resolver resolver = begin(catalog, arena, ret_tables);
 	(void)resolve_query(&resolver, query->root, NULL);
 	doubt(&resolver);
 	query->hides = query->hides || resolver.hides;
-	ret_tables->count = query_names_sort(ret_tables->items, ret_tables->count);
+	texts_unique(ret_tables);
 }
 
 const struct query_range *sqlite_range_having(str_t sql, size_t offset, str_t column,
 					      const struct catalog *catalog, struct arena *arena)
 {
-	struct sqlite_names unused;
+	struct texts unused;
 	struct sqlite_query query = sqlite_parse(sql, NULL, arena);
 	struct resolver resolver = begin(catalog, arena, &unused);
 	resolver.wanted = column;
@@ -344,7 +343,7 @@ const struct query_range *sqlite_range_having(str_t sql, size_t offset, str_t co
 
 struct sqlite_query sqlite_read(str_t sql, const struct catalog *catalog, struct arena *arena)
 {
-	struct sqlite_names unused;
+	struct texts unused;
 	struct sqlite_query query = sqlite_parse(sql, NULL, arena);
 	if (query.root)
 		sqlite_resolve(&query, catalog, arena, &unused);

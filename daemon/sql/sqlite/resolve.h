@@ -5,19 +5,14 @@
  */
 #pragma once
 
+#include "sql/lex/texts.h"
 #include "sql/sqlite/parser.h"
 
-/* Tables that are no WITH queries: lower case, sorted, unique. */
-struct sqlite_names {
-	str_t *items;
-	size_t count;
-	size_t capacity;
-};
-
 /* Sets `range` and `item` of the nodes, and what the query hides by names that are in doubt. All that is
- * found lives in the arena and points into the catalog (NULL, or one of another dialect: none). */
+ * found lives in the arena and points into the catalog (NULL, or one of another dialect: none). Tables are
+ * those that are no WITH queries: lower case, sorted, unique. */
 void sqlite_resolve(struct sqlite_query *query, const struct catalog *catalog, struct arena *arena,
-		    struct sqlite_names *ret_tables);
+		    struct texts *ret_tables);
 
 /* The first item with a name that has the column (in lower case) where a column stands at the offset of a
  * text, the nearest ones first; NULL: none. */

@@ -1,5 +1,6 @@
 #include "sql/sqlite/tokens.h"
 
+#include "sql/findings/front_end.h"
 #include "sql/lex/identifier.h"
 #include "sql/lex/statement_words.h"
 #include "sql/query/bomb_limits.h"
@@ -115,13 +116,8 @@ static struct scan_token explained(str_t sql, struct scan_token token)
 /* Words that no query can hold outside of quotes. */
 static bool is_writing_word(str_t sql, struct scan_token token)
 {
-	static const char *const words[] = {
-		"INSERT", "UPDATE", "DELETE", "DROP", "ALTER", "CREATE", "INTO"
-	};
-	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-		if (scan_is_word(sql, token, words[i]))
-			return true;
-	return false;
+	return token.kind == SCAN_WORD && IDENTIFIER_IS_ANY(scan_name(sql, token), "insert", "update",
+							    "delete", "drop", "alter", "create", "into");
 }
 
 static bool is_literal(struct scan_token token)
@@ -185,27 +181,6 @@ static void check_begin(str_t sql, struct scan_token token, struct violations *v
 			       sql.ptr + token.offset);
 }
 
-static void check_comment(str_t sql, struct scan_token token, struct violations *violations)
-{
-	size_t end = token.offset + token.len;
-	size_t at = token.offset + 2;
-	if (sql.ptr[token.offset] != '-')
-		return;
-	while (at < end && sql.ptr[at] == ' ')
-		at++;
-	if (at < end && sql.ptr[at] == '\'')
-		violations_add(violations, VIOLATION_INJECTION_PATTERN, (int64_t)token.offset,
-			       "a comment swallows the rest of a literal");
-}
-
-static void check_comments(str_t sql, struct violations *violations)
-{
-	struct scan_token token = scan_token_at(sql, 0, SQL_SQLITE);
-	for (; token.kind != SCAN_END; token = scan_token_at(sql, token.offset + token.len, SQL_SQLITE))
-		if (token.kind == SCAN_COMMENT)
-			check_comment(sql, token, violations);
-}
-
 /* A word behind a semicolon may begin another statement; false: something stands there. */
 static bool check_statements(str_t sql, bool parses, struct violations *violations)
 {
@@ -260,7 +235,7 @@ bool sqlite_tokens_check(str_t sql, bool parses, struct violations *violations)
 		check_tautology(sql, token, violations);
 		previous = token;
 	}
-	check_comments(sql, violations);
+	front_end_check_comments(sql, SQL_SQLITE, " ", violations);
 	if (!whole)
 		violations_doubt(violations, "a literal or comment that never ends");
 	return check_statements(sql, parses, violations) && whole;

@@ -73,7 +73,7 @@ static str_t raw_list(struct canon *canon, const A_Expr *expr, str_t subject, bo
 	struct texts texts = { 0 };
 	const ListCell *cell;
 	foreach(cell, (const List *)expr->rexpr)
-		texts_add(canon, &texts, canon_operand(canon, lfirst(cell), expr->lexpr));
+		texts_add(canon->arena, &texts, canon_operand(canon, lfirst(cell), expr->lexpr));
 	if (texts.count == 1)
 		return canon_comparison(canon, negated ? STR("<>") : STR("="), subject, texts.items[0]);
 	texts_sort(&texts);
@@ -115,11 +115,11 @@ void canon_not_in(struct canon *canon, const A_Expr *expr, struct texts *texts)
 	str_t subject = subject_of(canon, expr->lexpr, &steady);
 	const ListCell *cell;
 	if (!steady || !list_kind(canon, expr) || list_length((const List *)expr->rexpr) > MAX_EXPANDED) {
-		texts_add(canon, texts, raw_list(canon, expr, subject, true));
+		texts_add(canon->arena, texts, raw_list(canon, expr, subject, true));
 		return;
 	}
 	foreach(cell, (const List *)expr->rexpr) texts_add(
-		canon, texts,
+		canon->arena, texts,
 		canon_comparison(canon, STR("<>"), subject, canon_operand(canon, lfirst(cell), expr->lexpr)));
 }
 
@@ -203,16 +203,16 @@ static void merge_alternatives(struct canon *canon, struct alternatives *alterna
 		struct texts values = { 0 };
 		end = i + 1;
 		if (!str_present(items[i].subject)) {
-			texts_add(canon, texts, items[i].text);
+			texts_add(canon->arena, texts, items[i].text);
 			continue;
 		}
-		texts_add(canon, &values, items[i].value);
+		texts_add(canon->arena, &values, items[i].value);
 		for (; end < alternatives->count && str_equal(items[end].subject, items[i].subject) &&
 		       items[end].kind == items[i].kind;
 		     end++)
-			texts_add(canon, &values, items[end].value);
+			texts_add(canon->arena, &values, items[end].value);
 		texts_unique(&values);
-		texts_add(canon, texts,
+		texts_add(canon->arena, texts,
 			  values.count == 1
 				  ? canon_comparison(canon, STR("="), items[i].subject, values.items[0])
 				  : CONCAT(canon, STR("IN("), items[i].subject,

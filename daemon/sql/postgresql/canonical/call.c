@@ -205,7 +205,7 @@ static str_t sorted_by(struct canon *canon, str_t open, const List *list)
 	foreach(cell, list)
 	{
 		const SortBy *sort = lfirst(cell);
-		texts_add(canon, &texts,
+		texts_add(canon->arena, &texts,
 			  canon_sort(canon, sort, sort->node, canon_expression(canon, sort->node)));
 	}
 	return texts_join(canon, open, &texts, STR(")"));
@@ -308,7 +308,7 @@ static str_t arguments_text(struct canon *canon, const FuncCall *function)
 {
 	struct texts arguments = { 0 };
 	if (counts_rows(canon, function))
-		texts_add(canon, &arguments, STR("*"));
+		texts_add(canon->arena, &arguments, STR("*"));
 	else
 		canon_expressions(canon, function->args, &arguments);
 	return texts_join(canon, function->agg_distinct ? STR("(DISTINCT ") : STR("("), &arguments,

@@ -19,7 +19,7 @@ static void set_clauses(struct canon *canon, struct canon_select *select, struct
 	struct texts targets = { 0 };
 	texts_add_all(canon, &targets, &select->targets);
 	if (select->distinct)
-		texts_add(canon, &targets, CONCAT(canon, STR("DISTINCT"), select->distinct_on));
+		texts_add(canon->arena, &targets, CONCAT(canon, STR("DISTINCT"), select->distinct_on));
 	texts_add_all(canon, &select->where, &select->having);
 	set_clause(analysis, SQL_CLAUSE_SELECT, &targets);
 	set_clause(analysis, SQL_CLAUSE_WHERE, &select->where);

@@ -158,8 +158,8 @@ static str_t comparison(struct canon *canon, const A_Expr *expr, bool negated)
 static str_t distinct_test(struct canon *canon, const A_Expr *expr, bool negated)
 {
 	struct texts sides = { 0 };
-	texts_add(canon, &sides, canon_operand(canon, expr->lexpr, expr->rexpr));
-	texts_add(canon, &sides, canon_operand(canon, expr->rexpr, expr->lexpr));
+	texts_add(canon->arena, &sides, canon_operand(canon, expr->lexpr, expr->rexpr));
+	texts_add(canon->arena, &sides, canon_operand(canon, expr->rexpr, expr->lexpr));
 	if (canon->request->dialect == SQL_POSTGRESQL)
 		texts_sort(&sides);
 	bool distinct = (expr->kind == AEXPR_DISTINCT) != negated;
@@ -287,7 +287,7 @@ static void add_condition(struct canon *canon, const Node *node, bool negated, s
 	str_t text = canon_boolean(canon, node, negated);
 	if (canon->volatile_calls != before)
 		text = CONCAT(canon, text, STR(" VOLATILE "), canon_number(canon, texts->count));
-	texts_add(canon, texts, text);
+	texts_add(canon->arena, texts, text);
 }
 
 void canon_conditions(struct canon *canon, const Node *node, bool negated, struct texts *texts)
@@ -306,8 +306,8 @@ void canon_conditions(struct canon *canon, const Node *node, bool negated, struc
 	} else if (canon_is_between(node)) {
 		str_t parts[2];
 		canon_between(canon, (const A_Expr *)node, true, parts);
-		texts_add(canon, texts, parts[0]);
-		texts_add(canon, texts, parts[1]);
+		texts_add(canon->arena, texts, parts[0]);
+		texts_add(canon->arena, texts, parts[1]);
 	} else {
 		canon_not_in(canon, (const A_Expr *)node, texts);
 	}

@@ -232,7 +232,7 @@ void canon_equations(struct canon *canon, struct canon_from *from)
 		const struct canon_equal *equal = &scope->equal[i];
 		const struct canon_equal *root = &scope->equal[root_of(scope, i)];
 		if (root != equal)
-			texts_add(canon, &from->conditions,
+			texts_add(canon->arena, &from->conditions,
 				  CONCAT(canon, STR("("), root->range->name, STR("."),
 					 canon_identifier(canon, root->column), STR(" = "),
 					 equal->range->name, STR("."), canon_identifier(canon, equal->column),

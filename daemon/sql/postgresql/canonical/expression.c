@@ -11,7 +11,7 @@ str_t canon_operator(struct canon *canon, const List *names)
 	struct texts parts = { 0 };
 	const ListCell *cell;
 	foreach(cell, names)
-		texts_add(canon, &parts, canon_quoted(canon, str_from(NODE_STRING(lfirst(cell)))));
+		texts_add(canon->arena, &parts, canon_quoted(canon, str_from(NODE_STRING(lfirst(cell)))));
 	return texts_join(canon, STR("OPERATOR("), &parts, STR(")"));
 }
 
@@ -44,7 +44,7 @@ str_t canon_constant(struct canon *canon, const A_Const *literal)
 void canon_expressions(struct canon *canon, const List *list, struct texts *texts)
 {
 	const ListCell *cell;
-	foreach(cell, list) texts_add(canon, texts, canon_expression(canon, lfirst(cell)));
+	foreach(cell, list) texts_add(canon->arena, texts, canon_expression(canon, lfirst(cell)));
 }
 
 static str_t listed(struct canon *canon, str_t open, const List *list)
@@ -265,10 +265,10 @@ static str_t case_text(struct canon *canon, const CaseExpr *expr)
 			text = canon_expression(canon, condition);
 		else
 			text = canon_boolean(canon, condition, false);
-		texts_add(canon, &parts, text);
-		texts_add(canon, &parts, canon_expression(canon, (const Node *)when->result));
+		texts_add(canon->arena, &parts, text);
+		texts_add(canon->arena, &parts, canon_expression(canon, (const Node *)when->result));
 	}
-	texts_add(canon, &parts,
+	texts_add(canon->arena, &parts,
 		  expr->defresult ? canon_expression(canon, (const Node *)expr->defresult) : STR("NULL"));
 	return CONCAT(canon, STR("CASE("), simple ? STR("") : argument,
 		      texts_join(canon, STR("; "), &parts, STR(")")));

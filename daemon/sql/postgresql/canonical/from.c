@@ -365,8 +365,8 @@ static str_t definitions_text(struct canon *canon, const List *definitions)
 {
 	struct texts types = { 0 };
 	const ListCell *cell;
-	foreach(cell, definitions)
-		texts_add(canon, &types, canon_type_name(canon, lfirst_node(ColumnDef, cell)->typeName));
+	foreach(cell, definitions) texts_add(canon->arena, &types,
+					     canon_type_name(canon, lfirst_node(ColumnDef, cell)->typeName));
 	return types.count ? texts_join(canon, STR(" DEFINES("), &types, STR(")")) : STR("");
 }
 
@@ -380,7 +380,7 @@ static void build_function(struct canon *canon, struct canon_range *range)
 	foreach(cell, function->functions)
 	{
 		const List *pair = lfirst(cell);
-		texts_add(canon, &calls,
+		texts_add(canon->arena, &calls,
 			  CONCAT(canon, canon_expression(canon, linitial(pair)),
 				 definitions_text(canon, lsecond(pair))));
 		canon->failed |= lsecond(pair) && !known;
@@ -394,9 +394,9 @@ static void build_function(struct canon *canon, struct canon_range *range)
 		return;
 	}
 	const Alias *alias = function->alias;
-	texts_add(canon, &names, canon_identifier(canon, alias_name(alias, "")));
+	texts_add(canon->arena, &names, canon_identifier(canon, alias_name(alias, "")));
 	foreach(cell, alias ? alias->colnames : NULL)
-		texts_add(canon, &names, canon_identifier(canon, str_from(NODE_STRING(lfirst(cell)))));
+		texts_add(canon->arena, &names, canon_identifier(canon, str_from(NODE_STRING(lfirst(cell)))));
 	range->text = CONCAT(canon, range->text, texts_join(canon, STR(" AS("), &names, STR(")")));
 }
 

@@ -21,6 +21,7 @@
 
 #include "common/hash.h"
 #include "sql/findings/analysis.h"
+#include "sql/lex/texts.h"
 #include "sql/postgresql/parse/node_children.h"
 
 #define CANON_MAX_DEPTH	     8000
@@ -30,12 +31,6 @@
 #define CANON_MAX_REBUILDS   24		       /* of one statement, to tell twins in FROM apart */
 #define CANON_LONG_TEXT	     1024
 #define CANON_MAX_CANDIDATES 32 /* relations of which any may have a column */
-
-struct texts {
-	str_t *items;
-	size_t count;
-	size_t capacity;
-};
 
 /* A relation in FROM. */
 struct canon_range {
@@ -188,12 +183,9 @@ enum canon_use { CANON_ALL, CANON_UNORDERED, CANON_EXISTENCE };
 str_t canon_concat(struct canon *canon, const str_t *parts, size_t count);
 str_t canon_number(struct canon *canon, size_t number);
 str_t canon_short(struct canon *canon, str_t text); /* by digest where it is long */
-void texts_add(struct canon *canon, struct texts *texts, str_t text);
 void texts_add_all(struct canon *canon, struct texts *texts, const struct texts *more);
 /* As texts_add_all; where `texts` is empty, `more` is taken over and must not be used any more. */
 void texts_take(struct canon *canon, struct texts *texts, const struct texts *more);
-void texts_sort(struct texts *texts);
-void texts_unique(struct texts *texts);
 str_t texts_join(struct canon *canon, str_t open, const struct texts *texts, str_t close);
 str_t canon_identifier(struct canon *canon, str_t name);
 str_t canon_quoted(struct canon *canon, str_t text);

@@ -31,7 +31,7 @@ static void find_in_columns(struct canon *canon, const struct range_item *item,
 static void find_in_leaf(struct canon *canon, const struct canon_range *range, str_t name, struct side *side)
 {
 	side->leaves++;
-	texts_add(canon, &side->names, range->name);
+	texts_add(canon->arena, &side->names, range->name);
 	if (range->item) {
 		if (canon_work(canon, range->item->columns_count))
 			find_in_columns(canon, range->item, range, name, side);
@@ -122,7 +122,7 @@ static void merge_column(struct canon *canon, const JoinExpr *join, str_t name, 
 	struct side left = side_column(canon, join->larg, name);
 	struct side right = side_column(canon, join->rarg, name);
 	if (!str_equal(left.text, right.text)) /* else they are equal anyway: see canon_equations */
-		texts_add(canon, conditions, canon_comparison(canon, STR("="), left.text, right.text));
+		texts_add(canon->arena, conditions, canon_comparison(canon, STR("="), left.text, right.text));
 	struct canon_merged merged = merged_column(canon, join, name, &left, &right);
 	canon_merged_add(canon, &merged);
 }
@@ -184,10 +184,10 @@ static void left_join(struct canon *canon, const JoinExpr *join, struct canon_fr
 	join_conditions(canon, join, &optional.conditions);
 	sort_from(&optional);
 	str_t on = texts_join(canon, STR("ON("), &optional.conditions, STR(")"));
-	texts_add(canon, &from->items,
+	texts_add(canon->arena, &from->items,
 		  CONCAT(canon, texts_join(canon, STR("LEFT("), &optional.items, STR("; ")), on, STR(")")));
 	texts_take(canon, &from->joins, &optional.joins);
-	texts_add(canon, &from->joins, CONCAT(canon, STR("LEFT "), on));
+	texts_add(canon->arena, &from->joins, CONCAT(canon, STR("LEFT "), on));
 }
 
 static void full_join(struct canon *canon, const JoinExpr *join, struct canon_from *from)
@@ -200,16 +200,16 @@ static void full_join(struct canon *canon, const JoinExpr *join, struct canon_fr
 	texts_unique(&conditions);
 	for (size_t i = 0; i < 2; i++) {
 		sort_from(&sides[i]);
-		texts_add(canon, &texts,
+		texts_add(canon->arena, &texts,
 			  CONCAT(canon, texts_join(canon, STR("("), &sides[i].items, STR(")")),
 				 where_text(canon, &sides[i])));
 		texts_take(canon, &from->joins, &sides[i].joins);
 	}
 	texts_sort(&texts);
 	str_t on = texts_join(canon, STR("ON("), &conditions, STR(")"));
-	texts_add(canon, &from->items,
+	texts_add(canon->arena, &from->items,
 		  CONCAT(canon, texts_join(canon, STR("FULL("), &texts, STR("; ")), on, STR(")")));
-	texts_add(canon, &from->joins, CONCAT(canon, STR("FULL "), on));
+	texts_add(canon->arena, &from->joins, CONCAT(canon, STR("FULL "), on));
 }
 
 static void one_relation(struct canon *canon, const Node *node, struct canon_from *from)
@@ -224,9 +224,9 @@ static void one_relation(struct canon *canon, const Node *node, struct canon_fro
 		foreach(cell, range->dissolved->fromClause) canon_from(canon, lfirst(cell), from);
 		canon_conditions(canon, range->dissolved->whereClause, false, &from->conditions);
 	} else if (str_equal(range->text, range->name)) {
-		texts_add(canon, &from->items, range->name);
+		texts_add(canon->arena, &from->items, range->name);
 	} else {
-		texts_add(canon, &from->items,
+		texts_add(canon->arena, &from->items,
 			  CONCAT(canon, range->name, STR("="), canon_short(canon, range->text)));
 	}
 }

@@ -222,7 +222,7 @@ str_t canon_whole_row(struct canon *canon, const struct canon_range *range)
 	struct texts parts = { 0 };
 	for (size_t i = 0; i < range->outputs_count; i++) {
 		str_t name = canon_identifier(canon, range->outputs[i]);
-		texts_add(canon, &parts,
+		texts_add(canon->arena, &parts,
 			  range->dissolved
 				  ? CONCAT(canon, numbered_column(canon, range, i), STR(" AS "), name)
 				  : name);
@@ -244,7 +244,7 @@ static str_t written(struct canon *canon, const char *open, const ColumnRef *col
 {
 	struct texts parts = { 0 };
 	for (int i = 0; i < list_length(column->fields); i++)
-		texts_add(canon, &parts,
+		texts_add(canon->arena, &parts,
 			  str_present(field_of(column, i)) ? canon_identifier(canon, field_of(column, i))
 							   : STR("*"));
 	return texts_join(canon, str_from(open), &parts, STR(")"));
@@ -271,7 +271,7 @@ static void output_meanings(struct canon *canon, str_t name, struct texts *meani
 		{
 			const char *output = ((const ResTarget *)lfirst(cell))->name;
 			if (output && canon_work(canon, 1) && strcasecmp(output, name.ptr) == 0)
-				texts_add(canon, meanings,
+				texts_add(canon->arena, meanings,
 					  CONCAT(canon, STR("OUTPUT "),
 						 canon_number(canon, (size_t)foreach_current_index(cell) + 1),
 						 STR(" OF "), canon_number(canon, scope->depth)));
@@ -293,9 +293,9 @@ static str_t unsure_column(struct canon *canon, str_t name)
 		for (size_t i = 0; i < scope->ranges_count; i++) {
 			const struct canon_range *range = scope->ranges[i];
 			if (output_of(range, name))
-				texts_add(canon, &meanings, canon_range_column(canon, range, name));
+				texts_add(canon->arena, &meanings, canon_range_column(canon, range, name));
 			else if (str_equal(range->alias, name))
-				texts_add(canon, &meanings, canon_whole_row(canon, range));
+				texts_add(canon->arena, &meanings, canon_whole_row(canon, range));
 		}
 		if (scope->outer)
 			canon->lowest_scope = 0;

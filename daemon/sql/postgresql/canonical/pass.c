@@ -121,7 +121,7 @@ static void add_order(struct canon *canon, const SelectStmt *select, const struc
 			return;
 		}
 		result->order_columns[foreach_current_index(cell)] = (int)column;
-		texts_add(canon, &result->order,
+		texts_add(canon->arena, &result->order,
 			  canon_sort(canon, sort,
 				     canon_has_grouping_sets(passed->select)
 					     ? NULL

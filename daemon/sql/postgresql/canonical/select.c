@@ -26,7 +26,7 @@ static str_t targets_text(struct canon *canon, const struct target_list *list)
 	if (list->exact || canon->depth <= 1)
 		return texts_join(canon, STR("("), &list->texts, STR(")"));
 	for (size_t i = 0; i < list->texts.count; i++)
-		texts_add(canon, &named,
+		texts_add(canon->arena, &named,
 			  CONCAT(canon, list->texts.items[i], STR(" AS "),
 				 canon_identifier(canon, list->names.items[i])));
 	return texts_join(canon, STR("("), &named, STR(")"));
@@ -63,20 +63,20 @@ static void sort_keys(struct canon *canon, const SelectStmt *select, const struc
 		bool is_new = !hash_map_set(&keys, key, canon);
 		if (!is_new && canon->volatile_calls == before)
 			continue;
-		texts_add(canon, &result->order, canon_sort(canon, sort, value, key));
+		texts_add(canon->arena, &result->order, canon_sort(canon, sort, value, key));
 	}
 }
 
 void canon_limit(struct canon *canon, const SelectStmt *select, struct texts *order)
 {
 	if (select->limitCount && !node_is_null(select->limitCount))
-		texts_add(canon, order,
+		texts_add(canon->arena, order,
 			  CONCAT(canon, STR("LIMIT "), canon_expression(canon, select->limitCount),
 				 with_ties(select) ? STR(" WITH TIES") : STR("")));
 	int number;
 	bool zero = node_integer(select->limitOffset, &number) && number == 0;
 	if (select->limitOffset && !zero && !node_is_null(select->limitOffset))
-		texts_add(canon, order,
+		texts_add(canon->arena, order,
 			  CONCAT(canon, STR("OFFSET "), canon_expression(canon, select->limitOffset)));
 }
 
@@ -158,14 +158,14 @@ static void from_and_where(struct canon *canon, const SelectStmt *select, struct
 		return; /* the parts of the outermost query alone are looked at */
 	for (size_t i = 0; i < from->conditions.count; i++) {
 		str_t text = from->conditions.items[i];
-		texts_add(canon, is_join_condition(text) ? &result->joins : &result->where, text);
+		texts_add(canon->arena, is_join_condition(text) ? &result->joins : &result->where, text);
 	}
 	texts_add_all(canon, &result->joins, &from->joins);
 	for (size_t i = 0; i < canon->scope->ranges_count; i++) {
 		const struct canon_range *range = canon->scope->ranges[i];
 		bool plain = str_equal(range->name, range->text);
 		if (!range->dissolved)
-			texts_add(canon, &result->tables,
+			texts_add(canon->arena, &result->tables,
 				  plain ? range->name
 					: CONCAT(canon, range->name, STR("="),
 						 canon_short(canon, range->text)));
@@ -184,7 +184,7 @@ static void distinct_clause(struct canon *canon, const SelectStmt *select, const
 	const ListCell *cell;
 	canon->unsteady++;
 	foreach(cell, select->distinctClause)
-		texts_add(canon, &keys, canon_key(canon, list, lfirst(cell), &index, &node));
+		texts_add(canon->arena, &keys, canon_key(canon, list, lfirst(cell), &index, &node));
 	texts_unique(&keys);
 	result->distinct_on = texts_join(canon, STR(" ON("), &keys, STR(")"));
 }
@@ -225,10 +225,10 @@ static void group_clause(struct canon *canon, const SelectStmt *select, const st
 		const Node *key = lfirst(cell);
 		const ListCell *part;
 		if (IsA(key, RowExpr) && ((const RowExpr *)key)->row_format == COERCE_IMPLICIT_CAST) {
-			foreach(part, ((const RowExpr *)key)->args)
-				texts_add(canon, &result->group, canon_group_key(canon, list, lfirst(part)));
+			foreach(part, ((const RowExpr *)key)->args) texts_add(
+				canon->arena, &result->group, canon_group_key(canon, list, lfirst(part)));
 		} else {
-			texts_add(canon, &result->group, canon_group_key(canon, list, key));
+			texts_add(canon->arena, &result->group, canon_group_key(canon, list, key));
 		}
 	}
 	if (canon->volatile_calls == before && !canon_has_grouping_sets(select))
@@ -238,7 +238,7 @@ static void group_clause(struct canon *canon, const SelectStmt *select, const st
 	canon_conditions(canon, select->havingClause, false, &result->having);
 	texts_unique(&result->having);
 	if (select->havingClause && result->having.count == 0)
-		texts_add(canon, &result->having, STR("TRUE"));
+		texts_add(canon->arena, &result->having, STR("TRUE"));
 }
 
 static bool is_simple(const Node *node)
@@ -350,12 +350,12 @@ static void values(struct canon *canon, const SelectStmt *select, enum canon_use
 	struct target_list list = { .exact = true, .first_inexact = SIZE_MAX };
 	const ListCell *cell;
 	foreach(cell, select->valuesLists)
-		texts_add(canon, &result->targets, canon_expression(canon, lfirst(cell)));
+		texts_add(canon->arena, &result->targets, canon_expression(canon, lfirst(cell)));
 	size_t columns = (size_t)list_length(linitial(select->valuesLists));
 	for (size_t i = 1; i <= columns; i++) {
 		str_t number = canon_number(canon, i);
-		texts_add(canon, &list.names, CONCAT(canon, STR("column"), number));
-		texts_add(canon, &list.texts, CONCAT(canon, STR("OUTPUT "), number));
+		texts_add(canon->arena, &list.names, CONCAT(canon, STR("column"), number));
+		texts_add(canon->arena, &list.texts, CONCAT(canon, STR("OUTPUT "), number));
 	}
 	canon_order_and_limit(canon, select, use, &list, result);
 	canon_set_outputs(&list, result);

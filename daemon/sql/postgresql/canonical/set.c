@@ -161,16 +161,17 @@ void canon_set_operation(struct canon *canon, const SelectStmt *select, enum can
 		return;
 	struct texts texts = { 0 };
 	for (size_t i = 0; i < arms.count; i++) {
-		texts_add(canon, &texts, arms.items[i].text);
+		texts_add(canon->arena, &texts, arms.items[i].text);
 		add_arm(canon, &arms.items[i], result);
 		if (i > 0)
-			texts_add(canon, &result->where, name);
+			texts_add(canon->arena, &result->where, name);
 	}
 	struct target_list list = { .exact = arms.items[0].exact,
 				    .first_inexact = arms.items[0].exact ? SIZE_MAX : 0 };
 	for (size_t i = 0; i < arms.items[0].names_count; i++) {
-		texts_add(canon, &list.names, arms.items[0].names[i]);
-		texts_add(canon, &list.texts, CONCAT(canon, STR("OUTPUT "), canon_number(canon, i + 1)));
+		texts_add(canon->arena, &list.names, arms.items[0].names[i]);
+		texts_add(canon->arena, &list.texts,
+			  CONCAT(canon, STR("OUTPUT "), canon_number(canon, i + 1)));
 	}
 	canon_set_outputs(&list, result);
 	if (arms.items[0].exact && (flat || arms_alike(canon, select, false)))

@@ -2,6 +2,7 @@
 
 #include "sql/catalog/content.h"
 #include "sql/lex/identifier.h"
+#include "sql/lex/texts.h"
 #include "sql/postgresql/parse/node_children.h"
 
 /* Far more than the gate lets through, and little of the stack. */
@@ -18,9 +19,7 @@ struct collector {
 	struct visible_cte *ctes;
 	unsigned depth;
 	bool too_deep;
-	str_t *names;
-	size_t count;
-	size_t capacity;
+	struct texts names;
 };
 
 static bool collect(const Node *node, void *context);
@@ -60,8 +59,7 @@ static void add_relation(struct collector *collector, const RangeVar *range)
 	str_t table = needs_schema(collector, schema, name)
 			      ? arena_printf(collector->arena, "%s.%s", schema.ptr, name.ptr)
 			      : name;
-	ARENA_PUSH(collector->arena, collector->names, collector->count, collector->capacity,
-		   identifier_lower(table, collector->arena));
+	texts_add(collector->arena, &collector->names, identifier_lower(table, collector->arena));
 }
 
 static void show_cte(struct collector *collector, const char *name)
@@ -155,11 +153,6 @@ static bool collect(const Node *node, void *context)
 	return !collector->too_deep;
 }
 
-static int compare(const void *a, const void *b)
-{
-	return strcmp(((const str_t *)a)->ptr, ((const str_t *)b)->ptr);
-}
-
 bool canonical_tables(const Node *statement, const struct sql_request *request, struct arena *arena,
 		      const str_t **ret_tables, size_t *ret_count)
 {
@@ -167,13 +160,8 @@ bool canonical_tables(const Node *statement, const struct sql_request *request, 
 	collect_node(&collector, statement);
 	if (collector.too_deep)
 		return false;
-	if (collector.count > 1)
-		qsort(collector.names, collector.count, sizeof collector.names[0], compare);
-	size_t kept = 0;
-	for (size_t i = 0; i < collector.count; i++)
-		if (kept == 0 || !str_equal(collector.names[kept - 1], collector.names[i]))
-			collector.names[kept++] = collector.names[i];
-	*ret_tables = collector.names;
-	*ret_count = kept;
+	texts_unique(&collector.names);
+	*ret_tables = collector.names.items;
+	*ret_count = collector.names.count;
 	return true;
 }

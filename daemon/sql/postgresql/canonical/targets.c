@@ -42,8 +42,8 @@ static str_t target_name(const struct canon *canon, const ResTarget *target)
 static void add_target(struct canon *canon, struct target_list *list, str_t text, str_t name,
 		       const Node *node)
 {
-	texts_add(canon, &list->texts, text);
-	texts_add(canon, &list->names, name);
+	texts_add(canon->arena, &list->texts, text);
+	texts_add(canon->arena, &list->names, name);
 	ARENA_PUSH(canon->arena, list->nodes, list->nodes_count, list->nodes_capacity, node);
 }
 
@@ -54,9 +54,9 @@ static str_t star_text(struct canon *canon, const ColumnRef *star)
 		return CONCAT(canon, STR("* OF "), canon_column(canon, star));
 	struct texts rows = { 0 };
 	for (size_t i = 0; i < canon->scope->ranges_count; i++)
-		texts_add(canon, &rows, canon_whole_row(canon, canon->scope->ranges[i]));
+		texts_add(canon->arena, &rows, canon_whole_row(canon, canon->scope->ranges[i]));
 	for (size_t i = 0; i < canon->scope->merged_count; i++)
-		texts_add(canon, &rows, canon_identifier(canon, canon->scope->merged[i].name));
+		texts_add(canon->arena, &rows, canon_identifier(canon, canon->scope->merged[i].name));
 	return texts_join(canon, STR("*("), &rows, STR(")"));
 }
 
@@ -213,7 +213,8 @@ static str_t grouping_set(struct canon *canon, const struct target_list *list, c
 {
 	struct texts texts = { 0 };
 	const ListCell *cell;
-	foreach(cell, set->content) texts_add(canon, &texts, canon_group_key(canon, list, lfirst(cell)));
+	foreach(cell, set->content)
+		texts_add(canon->arena, &texts, canon_group_key(canon, list, lfirst(cell)));
 	return canon_grouping_set(canon, set->kind, &texts);
 }
 
@@ -230,7 +231,7 @@ str_t canon_group_key(struct canon *canon, const struct target_list *list, const
 		struct texts parts = { 0 };
 		const ListCell *cell;
 		foreach(cell, ((const RowExpr *)key)->args)
-			texts_add(canon, &parts, canon_group_key(canon, list, lfirst(cell)));
+			texts_add(canon->arena, &parts, canon_group_key(canon, list, lfirst(cell)));
 		texts_sort(&parts);
 		text = texts_join(canon, STR("SIMPLE("), &parts, STR(")"));
 	} else if (node_column_name(key)) {

@@ -2,15 +2,10 @@
 
 #include "common/hash.h"
 
-void texts_add(struct canon *canon, struct texts *texts, str_t text)
-{
-	ARENA_PUSH(canon->arena, texts->items, texts->count, texts->capacity, text);
-}
-
 void texts_add_all(struct canon *canon, struct texts *texts, const struct texts *more)
 {
 	for (size_t i = 0; i < more->count; i++)
-		texts_add(canon, texts, more->items[i]);
+		texts_add(canon->arena, texts, more->items[i]);
 }
 
 void texts_take(struct canon *canon, struct texts *texts, const struct texts *more)
@@ -19,27 +14,6 @@ void texts_take(struct canon *canon, struct texts *texts, const struct texts *mo
 		*texts = *more;
 	else
 		texts_add_all(canon, texts, more);
-}
-
-void texts_sort(struct texts *texts)
-{
-	if (texts->count == 2 && str_compare(texts->items[0], texts->items[1]) > 0) {
-		str_t first = texts->items[0];
-		texts->items[0] = texts->items[1];
-		texts->items[1] = first;
-	} else if (texts->count > 2) {
-		qsort(texts->items, texts->count, sizeof texts->items[0], str_compare_items);
-	}
-}
-
-void texts_unique(struct texts *texts)
-{
-	size_t kept = 0;
-	texts_sort(texts);
-	for (size_t i = 0; i < texts->count; i++)
-		if (kept == 0 || !str_equal(texts->items[kept - 1], texts->items[i]))
-			texts->items[kept++] = texts->items[i];
-	texts->count = kept;
 }
 
 /* Counts what a text costs; beyond the bound nothing is built any more. */

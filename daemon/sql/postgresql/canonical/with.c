@@ -132,7 +132,7 @@ str_t canon_with_text(struct canon *canon, const struct canon_cte *outer)
 	struct texts numbers = { 0 };
 	for (const struct canon_cte *cte = canon->ctes; cte != outer; cte = cte->outer)
 		if (cte->once)
-			texts_add(canon, &numbers, canon_number(canon, cte->once));
+			texts_add(canon->arena, &numbers, canon_number(canon, cte->once));
 	texts_sort(&numbers);
 	return numbers.count ? texts_join(canon, STR(" WITH("), &numbers, STR(")")) : STR("");
 }
@@ -162,7 +162,7 @@ static str_t recursive_text(struct canon *canon, const struct canon_cte *cte, st
 {
 	struct texts names = { 0 };
 	for (size_t i = 0; cte->refers_to_itself && i < cte->outputs_count; i++)
-		texts_add(canon, &names, canon_identifier(canon, cte->outputs[i]));
+		texts_add(canon->arena, &names, canon_identifier(canon, cte->outputs[i]));
 	return CONCAT(canon, STR("(RECURSIVE "), canon_number(canon, recursion), STR(" "), body,
 		      names.count ? texts_join(canon, STR(" AS("), &names, STR(")")) : STR(""), STR(")"));
 }

@@ -30,8 +30,6 @@ static size_t output_number(const Node *node)
 	return node_integer(node, &number) && number > 0 ? (size_t)number : 0;
 }
 
-static void check_key(struct walk *walk, const SelectStmt *select, const Node *node);
-
 static void check_output(struct walk *walk, const SelectStmt *select, size_t number)
 {
 	const struct outputs *outputs = resolution_outputs(walk->resolution, select);

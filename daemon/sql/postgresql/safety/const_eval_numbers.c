@@ -192,61 +192,56 @@ static bool call_number(const FuncCall *call, struct const_eval eval, double *re
 	return eval.data_is_one && const_eval_may_read_data((const Node *)call, eval);
 }
 
-bool const_eval_largest(const List *nodes, struct const_eval eval, double *ret_value)
-{
-	bool any = false;
-	ListCell *cell;
-	foreach(cell, nodes)
-	{
-		double value;
-		if (!const_eval_number(lfirst(cell), eval, &value))
-			continue;
-		*ret_value = any ? fmax(*ret_value, value) : value;
-		any = true;
-	}
-	return any;
-}
-
-static bool case_number(const CaseExpr *expr, struct const_eval eval, double *ret_value)
-{
-	double value;
-	bool any = const_eval_number((const Node *)expr->defresult, eval, ret_value);
-	ListCell *cell;
-	foreach(cell, expr->args)
-	{
-		if (!const_eval_number((const Node *)((const CaseWhen *)lfirst(cell))->result, eval, &value))
-			continue;
-		*ret_value = any ? fmax(*ret_value, value) : value;
-		any = true;
-	}
-	return any;
-}
-
 struct largest {
 	bool any;
 	double value;
 };
 
-static bool keep_largest(const Node *node, struct const_eval eval, void *context)
+static void note_value(struct largest *largest, double value)
 {
-	struct largest *largest = context;
-	double value;
-	if (!const_eval_number(node, eval, &value))
-		return true;
 	largest->value = largest->any ? fmax(largest->value, value) : value;
 	largest->any = true;
+}
+
+static bool keep_largest(const Node *node, struct const_eval eval, void *context)
+{
+	double value;
+	if (const_eval_number(node, eval, &value))
+		note_value(context, value);
 	return true;
+}
+
+static bool largest_of(const struct largest *largest, double *ret_value)
+{
+	if (largest->any)
+		*ret_value = largest->value;
+	return largest->any;
+}
+
+bool const_eval_largest(const List *nodes, struct const_eval eval, double *ret_value)
+{
+	struct largest largest = { false, 0 };
+	ListCell *cell;
+	foreach(cell, nodes)(void) keep_largest(lfirst(cell), eval, &largest);
+	return largest_of(&largest, ret_value);
+}
+
+static bool case_number(const CaseExpr *expr, struct const_eval eval, double *ret_value)
+{
+	struct largest largest = { false, 0 };
+	ListCell *cell;
+	(void)keep_largest((const Node *)expr->defresult, eval, &largest);
+	foreach(cell, expr->args)(void)
+		keep_largest((const Node *)((const CaseWhen *)lfirst(cell))->result, eval, &largest);
+	return largest_of(&largest, ret_value);
 }
 
 static bool largest_literal(const Node *node, void *context)
 {
-	struct largest *largest = context;
 	double value;
 	if (IsA(node, A_Const) && ((const A_Const *)node)->val.node.type != T_String &&
-	    literal_number((const A_Const *)node, &value)) {
-		largest->value = largest->any ? fmax(largest->value, value) : value;
-		largest->any = true;
-	}
+	    literal_number((const A_Const *)node, &value))
+		note_value(context, value);
 	return node_children(node, largest_literal, context);
 }
 

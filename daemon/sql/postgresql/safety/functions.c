@@ -1,6 +1,7 @@
 #include "sql/postgresql/safety/functions.h"
 
 #include "sql/catalog/content.h"
+#include "sql/findings/front_end.h"
 
 #include <strings.h>
 
@@ -71,24 +72,6 @@ static bool system_refused(str_t name, char volatility, bool is_public, enum sql
 	       (volatility == 'v' && !STR_IS_ANY(name, "random", "clock_timestamp", "gen_random_uuid"));
 }
 
-/* The target's own list holds `name` or `schema.name`. */
-static bool policy_lists(const struct sql_policy *policy, const struct catalog_function *function)
-{
-	for (size_t i = 0; i < policy->allowed_functions_count; i++) {
-		str_t allowed = policy->allowed_functions[i];
-		if (str_equal(allowed, function->name))
-			return true;
-		size_t len = function->schema.len + 1 + function->name.len;
-		if (allowed.len == len &&
-		    memcmp(allowed.ptr, function->schema.ptr, function->schema.len) == 0 &&
-		    allowed.ptr[function->schema.len] == '.' &&
-		    memcmp(allowed.ptr + function->schema.len + 1, function->name.ptr, function->name.len) ==
-			    0)
-			return true;
-	}
-	return false;
-}
-
 static enum call_verdict by_volatility(char volatility)
 {
 	return volatility == 'i' || volatility == 's' ? CALL_ALLOWED
@@ -110,7 +93,7 @@ static enum call_verdict check_overload(const struct catalog_function *function,
 		return by_volatility(function->volatility);
 	case SQL_USER_FUNCTIONS_LIST:
 		*ret_code = VIOLATION_DANGEROUS_FUNCTION;
-		return policy_lists(policy, function) ? CALL_ALLOWED : CALL_REFUSED;
+		return front_end_lists_function(policy, function, str_equal) ? CALL_ALLOWED : CALL_REFUSED;
 	case SQL_USER_FUNCTIONS_NONE:
 	default:
 		*ret_code = VIOLATION_DANGEROUS_FUNCTION;

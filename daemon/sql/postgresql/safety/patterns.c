@@ -1,5 +1,6 @@
 #include "sql/postgresql/safety/patterns.h"
 
+#include "sql/findings/front_end.h"
 #include "sql/lex/identifier.h"
 #include "sql/lex/scan.h"
 #include "sql/postgresql/safety/const_eval.h"
@@ -259,18 +260,6 @@ static bool has_dashes(str_t text)
 
 void pattern_check_comments(struct violations *list, str_t text)
 {
-	struct scan_token token = { SCAN_SPACE, 0, 0 };
-	if (!has_dashes(text))
-		return;
-	for (; token.kind != SCAN_END;
-	     token = scan_token_at(text, token.offset + token.len, SQL_POSTGRESQL)) {
-		if (token.kind != SCAN_COMMENT || text.ptr[token.offset] != '-')
-			continue;
-		size_t at = token.offset + 2;
-		while (at < token.offset + token.len && (text.ptr[at] == ' ' || text.ptr[at] == '-'))
-			at++;
-		if (at < token.offset + token.len && text.ptr[at] == '\'')
-			violations_add(list, VIOLATION_INJECTION_PATTERN, (int64_t)token.offset,
-				       "a comment swallows the rest of a literal");
-	}
+	if (has_dashes(text))
+		front_end_check_comments(text, SQL_POSTGRESQL, " -", list);
 }

@@ -32,6 +32,18 @@ static bool reads_from(const Node *node, const char *name, unsigned depth)
 	}
 }
 
+static bool only_copies(const List *targets)
+{
+	ListCell *cell;
+	foreach(cell, targets)
+	{
+		const Node *value = ((const ResTarget *)lfirst(cell))->val;
+		if (!value || !(IsA(value, ColumnRef) || IsA(value, A_Const)))
+			return false;
+	}
+	return true;
+}
+
 /* Whether the query takes the first few rows as they come, and then stops: PostgreSQL makes no more of them.
  */
 static bool takes_few(const SelectStmt *reader, const char *name, struct const_eval eval)
@@ -43,27 +55,13 @@ static bool takes_few(const SelectStmt *reader, const char *name, struct const_e
 	    !IsA(linitial(reader->fromClause), RangeVar) ||
 	    !reads_from(linitial(reader->fromClause), name, 0))
 		return false;
-	ListCell *cell;
-	foreach(cell, reader->targetList)
-	{
-		const Node *value = ((const ResTarget *)lfirst(cell))->val;
-		if (!value || !(IsA(value, ColumnRef) || IsA(value, A_Const)))
-			return false;
-	}
-	return true;
+	return only_copies(reader->targetList);
 }
 
 /* Whether the arm makes no value that is not there already: UNION ends such a recursion. */
 static bool only_repeats(const SelectStmt *arm)
 {
-	ListCell *cell;
-	foreach(cell, arm->targetList)
-	{
-		const Node *value = ((const ResTarget *)lfirst(cell))->val;
-		if (!value || !(IsA(value, ColumnRef) || IsA(value, A_Const)))
-			return false;
-	}
-	return arm->op == SETOP_NONE && arm->targetList;
+	return arm->op == SETOP_NONE && arm->targetList && only_copies(arm->targetList);
 }
 
 bool bomb_recursion_read(const CommonTableExpr *cte, const SelectStmt *reader, struct const_eval eval)

@@ -1,6 +1,7 @@
 #include "sql/postgresql/safety/recursion.h" // first: see pg_nodes.h
 
 #include "sql/postgresql/parse/node_children.h"
+#include "sql/query/steps.h"
 
 #include <math.h>
 
@@ -83,15 +84,6 @@ static bool is_met(const struct recursion *recursion, const char *op, const char
 	return strcmp(op, "<>") == 0 && comes_by(recursion, column, course, limit);
 }
 
-static const char *mirrored(const char *op)
-{
-	return strcmp(op, ">") == 0    ? "<"
-	       : strcmp(op, ">=") == 0 ? "<="
-	       : strcmp(op, "<") == 0  ? ">"
-	       : strcmp(op, "<=") == 0 ? ">="
-				       : op;
-}
-
 static const char *negated(const char *op)
 {
 	return strcmp(op, ">") == 0    ? "<="
@@ -153,7 +145,7 @@ static enum recursion_bound operator_bound(const struct recursion *recursion, co
 	if (left_constant && right_constant)
 		return BOUND_NONE;
 	if (left_constant || right_constant)
-		return limit_bound(recursion, left_constant ? mirrored(op) : op,
+		return limit_bound(recursion, left_constant ? steps_mirrored(op) : op,
 				   left_constant ? expr->rexpr : expr->lexpr,
 				   left_constant ? expr->lexpr : expr->rexpr);
 	const char *left = recursion_followed(expr->lexpr, eval, 0);

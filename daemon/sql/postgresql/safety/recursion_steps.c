@@ -23,15 +23,7 @@ static double operation_value(const struct walked *walked, const A_Expr *expr, d
 	double left = value_of(walked, expr->lexpr, x, depth);
 	bool whole =
 		left >= trunc(left) && left <= trunc(left) && right >= trunc(right) && right <= trunc(right);
-	if (strcmp(op, "+") == 0)
-		return left + right;
-	if (strcmp(op, "-") == 0)
-		return left - right;
-	if (strcmp(op, "*") == 0)
-		return left * right;
-	if (strcmp(op, "/") == 0)
-		return whole ? trunc(left / right) : left / right;
-	return strcmp(op, "%") == 0 ? fmod(left, right) : NAN;
+	return steps_operation(op, left, right, whole);
 }
 
 static double call_value(const struct walked *walked, const FuncCall *call, double x, unsigned depth)

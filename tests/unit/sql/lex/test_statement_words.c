@@ -3,7 +3,9 @@
  * of fences, behind comments, with prose around it, in any case. MariaDB's own words: test_mysql_oracle.c. */
 #include "sql/dialects.h"
 #include "sql/findings/analysis.h"
+#include "sql/lex/identifier.h"
 #include "sql/lex/statement_words.h"
+#include "sql/lex/texts.h"
 
 #include "common/buf.h"
 
@@ -244,6 +246,42 @@ static void nothing_beside_a_query_is_overlooked(void **state)
 	assert_int_equal(missed, 0);
 }
 
+static void names_are_compared_in_any_case(void **state)
+{
+	struct arena *arena = arena_new();
+	(void)state;
+	assert_true(identifier_same(STR("Größe"), STR("gRöße")) && identifier_same(STR(""), STR("")));
+	assert_false(identifier_same(STR("GRÖSSE"), STR("größe")) || identifier_same(STR("a"), STR("ab")));
+	assert_true(identifier_is(STR("Total"), "total"));
+	assert_false(identifier_is(STR_NONE, "") || identifier_is(STR("total"), "tota"));
+	assert_true(IDENTIFIER_IS_ANY(STR("SUM"), "count", "sum"));
+	assert_false(IDENTIFIER_IS_ANY(STR("summ"), "count", "sum") || IDENTIFIER_IS_ANY(STR_NONE, "sum"));
+	assert_string_equal(identifier_lower(STR("GRÖSSE_1"), arena).ptr, "grÖsse_1");
+	arena_free(arena);
+}
+
+static void sets_of_texts_are_sorted(void **state)
+{
+	static const char *const added[] = { "b", "a", "ab", "b", "", "a", "B" };
+	static const char *const kept[] = { "", "B", "a", "ab", "b" };
+	struct arena *arena = arena_new();
+	struct texts set = { 0 }, two = { 0 };
+	(void)state;
+	texts_unique(&set);
+	assert_int_equal(set.count, 0);
+	for (size_t i = 0; i < COUNT(added); i++)
+		texts_add(arena, &set, str_from(added[i]));
+	texts_unique(&set);
+	assert_int_equal(set.count, COUNT(kept));
+	for (size_t i = 0; i < COUNT(kept); i++)
+		assert_string_equal(set.items[i].ptr, kept[i]);
+	texts_add(arena, &two, STR("y"));
+	texts_add(arena, &two, STR("x"));
+	texts_sort(&two);
+	assert_string_equal(two.items[0].ptr, "x");
+	arena_free(arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -251,6 +289,8 @@ int main(void)
 		cmocka_unit_test(words_of_sqlite),
 		cmocka_unit_test(case_does_not_matter),
 		cmocka_unit_test(nothing_beside_a_query_is_overlooked),
+		cmocka_unit_test(names_are_compared_in_any_case),
+		cmocka_unit_test(sets_of_texts_are_sorted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
