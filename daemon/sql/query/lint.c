@@ -172,17 +172,6 @@ static void check_not_in(const struct lint *lint, const struct query_node *node)
 
 /* ---- queries ---- */
 
-static bool is_aggregate(const struct query_node *node, const void *context)
-{
-	(void)context;
-	return node->aggregate;
-}
-
-bool query_aggregates(const struct query_node *node)
-{
-	return node && query_has_here(node, is_aggregate, NULL);
-}
-
 static bool is_relation(const struct query_node *node, const void *context)
 {
 	(void)context;

@@ -15,6 +15,3 @@ void query_lint(const struct query_node *root, str_t text, enum sql_dialect dial
 
 /* products.c: relations of one FROM that no condition connects; PostgreSQL's, too. */
 void query_lint_products(const struct query_node *select, struct diagnostics *diagnostics);
-
-/* Whether an aggregate that groups stands in the tree, outside of subqueries. */
-bool query_aggregates(const struct query_node *node);

@@ -54,6 +54,17 @@ bool query_has_here(const struct query_node *node, query_is_fn is, const void *c
 	return found;
 }
 
+static bool is_aggregate(const struct query_node *node, const void *context)
+{
+	(void)context;
+	return node->aggregate;
+}
+
+bool query_aggregates(const struct query_node *node)
+{
+	return node && query_has_here(node, is_aggregate, NULL);
+}
+
 /* Index of the output of that name in the first arm, or −1. */
 static int output_index(const struct query_node *body, str_t name)
 {

@@ -155,5 +155,8 @@ typedef bool (*query_is_fn)(const struct query_node *node, const void *context);
 bool query_has(const struct query_node *node, query_is_fn is, const void *context);
 bool query_has_here(const struct query_node *node, query_is_fn is, const void *context);
 
+/* Whether an aggregate that groups stands in the tree, outside of subqueries; of NULL, none. */
+bool query_aggregates(const struct query_node *node);
+
 /* The largest number of a node in the tree. */
 unsigned query_last_number(const struct query_node *node);

@@ -57,6 +57,19 @@ str_t ddl_schema_of(const struct ddl_compiler *compiler, str_t written);
 /* What the file has defined by that name so far, or NULL. */
 struct catalog_relation *ddl_added_relation(struct ddl_compiler *compiler, const RangeVar *name);
 
+/* The type or function name that the option is given as, or NULL. */
+const TypeName *ddl_option(const List *options, const char *name);
+/* The worst volatility of the functions that the option names, 'i' where it is not given, and their result.
+ */
+char ddl_option_volatility(struct ddl_compiler *compiler, const List *options, const char *name,
+			   type_id *ret_result);
+/* Both lists in one. */
+struct type_list ddl_join_uses(struct ddl_compiler *compiler, struct type_list a, struct type_list b);
+
+/* The worst volatility of the functions of that name (VOLATILITY_UNKNOWN: there is none) and the result that
+ * they agree on. */
+char ddl_functions_volatility(struct ddl_compiler *compiler, struct qualified_name name, type_id *ret_result);
+
 /* types.c */
 struct ddl_type ddl_type_of(struct ddl_compiler *compiler, const TypeName *type);
 void ddl_add_column(struct ddl_compiler *compiler, struct ddl_columns *columns, struct catalog_column column,
@@ -70,15 +83,6 @@ void ddl_add_domain(struct ddl_compiler *compiler, const CreateDomainStmt *creat
 void ddl_alter_domain(struct ddl_compiler *compiler, const AlterDomainStmt *alter);
 void ddl_add_range(struct ddl_compiler *compiler, const CreateRangeStmt *create);
 void ddl_add_base_type(struct ddl_compiler *compiler, const DefineStmt *define);
-
-/* The type or function name that the option is given as, or NULL. */
-const TypeName *ddl_option(const List *options, const char *name);
-/* The worst volatility of the functions that the option names, 'i' where it is not given, and their result.
- */
-char ddl_option_volatility(struct ddl_compiler *compiler, const List *options, const char *name,
-			   type_id *ret_result);
-/* Both lists in one. */
-struct type_list ddl_join_uses(struct ddl_compiler *compiler, struct type_list a, struct type_list b);
 
 /* What an expression runs that is kept with an object. */
 struct ddl_runs {
@@ -95,10 +99,6 @@ struct ddl_runs ddl_expression_runs(struct ddl_compiler *compiler, const Node *e
 
 /* The worst volatility of calls and operators, and the types that are cast to. */
 char ddl_expression_volatility(struct ddl_compiler *compiler, const Node *expression, struct type_list *uses);
-
-/* The worst volatility of the functions of that name (VOLATILITY_UNKNOWN: there is none) and the result that
- * they agree on. */
-char ddl_functions_volatility(struct ddl_compiler *compiler, struct qualified_name name, type_id *ret_result);
 
 /* tables.c */
 void ddl_add_table(struct ddl_compiler *compiler, const CreateStmt *create, char kind);

@@ -349,25 +349,6 @@ struct expression_walk {
 	unsigned depth;
 };
 
-char ddl_functions_volatility(struct ddl_compiler *compiler, struct qualified_name name, type_id *ret_result)
-{
-	size_t count;
-	const struct catalog_function *const *functions =
-		catalog_functions(compiler->builder.catalog, name.schema, name.name, &count);
-	char volatility = count > 0 ? 'i' : VOLATILITY_UNKNOWN;
-	if (count == 0) /* a dump of some schemas, say: more may be missing */
-		catalog_note_gap(&compiler->builder,
-				 "the catalog does not have the function \"" STR_FMT "\", which it names",
-				 STR_ARG(name.name));
-	*ret_result = count > 0 ? functions[0]->result_type : TYPE_UNSURE;
-	for (size_t i = 0; i < count; i++) {
-		volatility = catalog_worse(volatility, functions[i]->volatility);
-		if (functions[i]->result_type != *ret_result)
-			*ret_result = TYPE_UNSURE;
-	}
-	return volatility;
-}
-
 static char operators_volatility(struct ddl_compiler *compiler, struct qualified_name name)
 {
 	size_t count;
