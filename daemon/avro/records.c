@@ -51,6 +51,9 @@ LOCAL_ENUMERATION(EXPECTED_FAILURES, "SYNTAX", "SCHEMA", "SAFETY");
 LOCAL_ENUMERATION(SEVERITIES, "WARNING", "ERROR");
 LOCAL_ENUMERATION(VERDICTS, "SAFE", "UNSAFE", "UNKNOWN");
 LOCAL_ENUMERATION(DECISIONS, "REJECT", "WARN", "ACCEPT", "ACCEPT_HIGH", "UNJUDGED");
+LOCAL_ENUMERATION(DIAGNOSTIC_SOURCES, "OWN", "EVENT", "WORST");
+LOCAL_ENUMERATION(CONFIDENCE_FACTORS, "TECHNICAL", "ADVISORY", "RETRIEVAL", "GENERATOR", "AGREEMENT",
+		  "RETRIEVAL_WITHOUT_ADVISORY", "OTHER");
 LOCAL_ENUMERATION(LABEL_SOURCES, "FEEDBACK", "RESULT", "CORRECTNESS", "RELEVANCE");
 ENUMERATION(DISPOSITION_ACTIONS, "WITHHOLD", "VERIFY", "USE_WITH_CAUTION", "USE");
 ENUMERATION(CONFIDENCE_LEVELS, "VERY_LOW_CONFIDENCE", "LOW_CONFIDENCE", "MEDIUM_CONFIDENCE",
@@ -207,6 +210,7 @@ static const struct field TECHNICAL_FIELDS[] = {
 	REQUIRED(score, FIELD_DOUBLE),
 	REQUIRED(valid, FIELD_BOOL),
 	RECORDS(diagnostics, FINDING_ITEM),
+	NULLABLE(upstream, FIELD_DOUBLE),
 };
 static const struct record_type TECHNICAL = TABLE(TECHNICAL_FIELDS, "TechnicalConfidence");
 #undef RECORD
@@ -313,22 +317,44 @@ static const struct field SAFETY_FIELDS[] = {
 static const struct record_type SAFETY = TABLE(SAFETY_FIELDS, "Safety");
 #undef RECORD
 
+#define RECORD record_findings
+static const struct field FINDINGS_FIELDS[] = {
+	REQUIRED(valid, FIELD_BOOL),
+	RECORDS(diagnostics, FINDING_ITEM),
+};
+static const struct record_type FINDINGS = TABLE(FINDINGS_FIELDS, "Findings");
+#undef RECORD
+
+#define RECORD record_clauses
+static const struct field CLAUSES_FIELDS[] = {
+	REQUIRED(select, FIELD_DOUBLE), REQUIRED(where, FIELD_DOUBLE), REQUIRED(from, FIELD_DOUBLE),
+	REQUIRED(group, FIELD_DOUBLE),	REQUIRED(order, FIELD_DOUBLE), REQUIRED(join, FIELD_DOUBLE),
+};
+static const struct record_type CLAUSES = TABLE(CLAUSES_FIELDS, "Clauses");
+#undef RECORD
+
+#define RECORD record_structure_truth
+static const struct field STRUCTURE_TRUTH_FIELDS[] = {
+	NULLABLE(same_form, FIELD_BOOL),
+	OPTIONAL_RECORD(clauses, CLAUSES),
+	TEXTS(tables),
+};
+static const struct record_type STRUCTURE_TRUTH = TABLE(STRUCTURE_TRUTH_FIELDS, "StructureTruth");
+#undef RECORD
+
 #define RECORD record_structure
 static const struct field STRUCTURE_FIELDS[] = {
-	REQUIRED(structural, FIELD_DOUBLE),
-	NULLABLE(semantic, FIELD_DOUBLE),
-	NULLABLE(table_accuracy, FIELD_DOUBLE),
-	TEXTS(tables),
+	REQUIRED(structural, FIELD_DOUBLE),	 NULLABLE(semantic, FIELD_DOUBLE),
+	NULLABLE(table_accuracy, FIELD_DOUBLE),	 TEXTS(tables),
+	OPTIONAL_RECORD(truth, STRUCTURE_TRUTH), OPTIONAL_RECORD(findings, FINDINGS),
 };
 static const struct record_type STRUCTURE = TABLE(STRUCTURE_FIELDS, "Structure");
 #undef RECORD
 
 #define RECORD record_execution
 static const struct field EXECUTION_FIELDS[] = {
-	REQUIRED(rows, FIELD_LONG),
-	REQUIRED(time_ms, FIELD_DOUBLE),
-	NULLABLE(sqlstate, FIELD_TEXT),
-	NULLABLE(code, FIELD_LONG),
+	REQUIRED(rows, FIELD_LONG), REQUIRED(time_ms, FIELD_DOUBLE), NULLABLE(sqlstate, FIELD_TEXT),
+	NULLABLE(code, FIELD_LONG), DEFAULTED(more, FIELD_BOOL, 0),
 };
 static const struct record_type EXECUTION = TABLE(EXECUTION_FIELDS, "Execution");
 #undef RECORD
@@ -381,6 +407,7 @@ static const struct field RESULT_VALIDATION_FIELDS[] = {
 	EMBEDDED(generated, EXECUTION),
 	EMBEDDED(truth, EXECUTION),
 	OPTIONAL_RECORD(explanation, EXPLANATION),
+	NULLABLE(rows_matched, FIELD_LONG),
 };
 static const struct record_type RESULT_VALIDATION = TABLE(RESULT_VALIDATION_FIELDS, "ResultValidation");
 #undef RECORD
@@ -509,6 +536,68 @@ static const struct record_type STAGE = TABLE(STAGE_FIELDS, "Stage");
 static const struct field STAGE_ITEM = ITEM_OF(STAGE);
 #undef RECORD
 
+#define RECORD record_bounds
+static const struct field BOUNDS_FIELDS[] = {
+	REQUIRED(high, FIELD_DOUBLE),
+	REQUIRED(medium, FIELD_DOUBLE),
+	REQUIRED(low, FIELD_DOUBLE),
+};
+static const struct record_type BOUNDS = TABLE(BOUNDS_FIELDS, "Bounds");
+#undef RECORD
+
+#define RECORD record_retrieval_weights
+static const struct field RETRIEVAL_WEIGHTS_FIELDS[] = {
+	REQUIRED(top, FIELD_DOUBLE),	       REQUIRED(gap, FIELD_DOUBLE),
+	REQUIRED(consensus, FIELD_DOUBLE),     REQUIRED(agreement, FIELD_DOUBLE),
+	REQUIRED(low_spread, FIELD_DOUBLE),    REQUIRED(graph, FIELD_DOUBLE),
+	REQUIRED(low_diversity, FIELD_DOUBLE),
+};
+static const struct record_type RETRIEVAL_WEIGHTS = TABLE(RETRIEVAL_WEIGHTS_FIELDS, "RetrievalWeights");
+#undef RECORD
+
+#define RECORD record_retrieval_rules
+static const struct field RETRIEVAL_RULES_FIELDS[] = {
+	EMBEDDED(weights, RETRIEVAL_WEIGHTS),	 REQUIRED(rrf_scale, FIELD_DOUBLE),
+	REQUIRED(consensus_above, FIELD_DOUBLE), REQUIRED(gap_scale, FIELD_DOUBLE),
+	REQUIRED(spread_scale, FIELD_DOUBLE),	 EMBEDDED(thresholds, BOUNDS),
+};
+static const struct record_type RETRIEVAL_RULES = TABLE(RETRIEVAL_RULES_FIELDS, "RetrievalRules");
+#undef RECORD
+
+#define RECORD record_price
+static const struct field PRICE_FIELDS[] = {
+	REQUIRED(prompt, FIELD_DOUBLE),
+	REQUIRED(completion, FIELD_DOUBLE),
+};
+static const struct record_type PRICE = TABLE(PRICE_FIELDS, "Price");
+static const struct field PRICE_ITEM = ITEM_OF(PRICE);
+#undef RECORD
+
+#define RECORD record_judge_rules
+static const struct field JUDGE_RULES_FIELDS[] = {
+	REQUIRED(sample_rate, FIELD_DOUBLE),
+	ENUM(always_below, CONFIDENCE_LEVELS),
+	REQUIRED(unsafe, FIELD_BOOL),
+	RECORDS(prices, PRICE_ITEM),
+};
+static const struct record_type JUDGE_RULES = TABLE(JUDGE_RULES_FIELDS, "JudgeRules");
+#undef RECORD
+
+static const struct field FACTOR_ITEM = {
+	.name = "item", .kind = FIELD_ENUM, .flags = FIELD_REQUIRED, .symbols = &CONFIDENCE_FACTORS
+};
+
+#define RECORD record_rules
+static const struct field RULES_FIELDS[] = {
+	ENUM(diagnostic_source, DIAGNOSTIC_SOURCES),  RECORDS(factors, FACTOR_ITEM),
+	ENUM(technical_alone, CONFIDENCE_LEVELS),     EMBEDDED(thresholds, BOUNDS),
+	OPTIONAL_RECORD(retrieval, RETRIEVAL_RULES),  REQUIRED(pass_score, FIELD_DOUBLE),
+	REQUIRED(low_confidence_below, FIELD_DOUBLE), REQUIRED(low_relevance_below, FIELD_DOUBLE),
+	OPTIONAL_RECORD(judge, JUDGE_RULES),	      DEFAULTED(redacted, FIELD_BOOL, 0),
+};
+static const struct record_type RULES = TABLE(RULES_FIELDS, "Rules");
+#undef RECORD
+
 #define RECORD record_provenance
 static const struct field PROVENANCE_FIELDS[] = {
 	REQUIRED(topic, FIELD_TEXT),	      REQUIRED(partition, FIELD_LONG),
@@ -543,6 +632,7 @@ static const struct field SCORED_QUERY_FIELDS[] = {
 	RECORDS(recommendations, RECOMMENDATION_ITEM),
 	RECORDS(errors, METRIC_ERROR_ITEM),
 	RECORDS(stages, STAGE_ITEM),
+	OPTIONAL_RECORD(rules, RULES),
 	EMBEDDED(provenance, PROVENANCE),
 };
 const struct record_type SCORED_QUERY_RECORD = TABLE(SCORED_QUERY_FIELDS, "ScoredQuery");

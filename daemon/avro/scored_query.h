@@ -23,6 +23,7 @@ struct record_technical {
 	bool valid;
 	struct record_diagnostic *diagnostics;
 	size_t diagnostics_count;
+	opt_double_t upstream; /* score of the event's own diagnostic, 0..100 */
 };
 
 struct record_retrieval {
@@ -110,16 +111,39 @@ struct record_safety {
 	str_t doubt; /* why the verdict is UNKNOWN; or absent */
 };
 
+/* What analysing the SQL has shown where that makes no technical confidence. */
+struct record_findings {
+	bool valid;
+	struct record_diagnostic *diagnostics;
+	size_t diagnostics_count;
+};
+
+/* Jaccard of each clause's items with the truth's. */
+struct record_clauses {
+	double select, where, from, group, order, join;
+};
+
+/* What the SQL was compared with. */
+struct record_structure_truth {
+	opt_bool_t same_form;		/* unset: one of both has no canonical form */
+	struct record_clauses *clauses; /* of other forms; or NULL */
+	str_t *tables;
+	size_t tables_count;
+};
+
 struct record_structure {
 	double structural;
 	opt_double_t semantic;
 	opt_double_t table_accuracy;
 	str_t *tables;
 	size_t tables_count;
+	struct record_structure_truth *truth; /* or NULL */
+	struct record_findings *findings;     /* or NULL: see technical */
 };
 
 struct record_execution {
 	int64_t rows;
+	bool more; /* than these were there */
 	double time_ms;
 	str_t sqlstate; /* or absent */
 	opt_int64_t code;
@@ -158,6 +182,7 @@ struct record_result_validation {
 	bool schema_match;
 	bool row_count_match;
 	double content_match_rate;
+	opt_int64_t rows_matched; /* unset: the rate is an estimate, or nothing was compared */
 	bool ordering_matters;
 	bool truncated;
 	bool nondeterministic; /* the truth is not its own equal */
@@ -275,6 +300,59 @@ struct record_disposition {
 	size_t reasons_count;
 };
 
+/* In the order of the scores' factors. */
+enum record_factor {
+	RECORD_FACTOR_TECHNICAL,
+	RECORD_FACTOR_ADVISORY,
+	RECORD_FACTOR_RETRIEVAL,
+	RECORD_FACTOR_GENERATOR,
+	RECORD_FACTOR_AGREEMENT,
+	RECORD_FACTOR_RETRIEVAL_WITHOUT_ADVISORY,
+	RECORD_FACTOR_OTHER /* of a later version */
+};
+
+enum record_diagnostic_source { RECORD_SOURCE_OWN, RECORD_SOURCE_EVENT, RECORD_SOURCE_WORST };
+
+struct record_bounds {
+	double high, medium, low;
+};
+
+struct record_retrieval_weights {
+	double top, gap, consensus, agreement, low_spread, graph, low_diversity;
+};
+
+struct record_retrieval_rules {
+	struct record_retrieval_weights weights;
+	double rrf_scale, consensus_above, gap_scale, spread_scale;
+	struct record_bounds thresholds;
+};
+
+struct record_price {
+	double prompt, completion; /* of a million tokens */
+};
+
+struct record_judge_rules {
+	double sample_rate;
+	int always_below; /* enum confidence_level */
+	bool unsafe;
+	struct record_price *prices; /* of those that were asked; 0 and 0: not known */
+	size_t prices_count;
+};
+
+/* What of the configuration makes the record's numbers of what is known. */
+struct record_rules {
+	int diagnostic_source; /* enum record_diagnostic_source */
+	int *factors;	       /* enum record_factor */
+	size_t factors_count;
+	int technical_alone; /* enum confidence_level */
+	struct record_bounds thresholds;
+	struct record_retrieval_rules *retrieval; /* NULL: those of the formula, or there is no retrieval */
+	double pass_score;
+	double low_confidence_below, low_relevance_below;
+	struct record_judge_rules *judge; /* or NULL: there is none */
+	bool redacted;			  /* literals are hidden */
+};
+
 struct record_error {
 	str_t metric;
 	str_t code;
@@ -326,5 +404,6 @@ struct scored_query {
 	size_t errors_count;
 	struct record_stage *stages;
 	size_t stages_count;
+	struct record_rules *rules; /* or NULL: the record is older */
 	struct record_provenance provenance;
 };

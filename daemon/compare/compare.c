@@ -208,6 +208,8 @@ void compare_results_paired(const struct result_set *generated, const struct res
 		verdict.ties_certain =
 			compare_ties_certain(&(struct compare_order){ .truth = truth, .options = options });
 		verdict.content_match_rate = rows == 0 ? 1 : (double)matched / (double)rows;
+		verdict.rows_matched = matched;
+		verdict.rows_compared = rows;
 		verdict.score =
 			other_count ? COMPARE_SCORE_OTHER_COUNT : compare_ladder(verdict.content_match_rate);
 	}

@@ -79,7 +79,8 @@ struct compare_verdict {
 	double score; /* by the ladder: 0.1 schema, 0.3 row count, else by match rate */
 	bool schema_match;
 	bool row_count_match;
-	double content_match_rate; /* matched rows / the larger count */
+	double content_match_rate;	    /* matched rows / the larger count */
+	size_t rows_matched, rows_compared; /* these two */
 	bool ordering_matters;
 	bool truncated;
 	bool proven;	    /* nothing that was not fetched could change the score */

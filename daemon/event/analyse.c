@@ -248,8 +248,9 @@ static void score_technical(struct record_facts *facts, const struct event_conte
 		own = (opt_double_t)OPT_NONE; /* names cannot be told: nothing is claimed about them */
 	analysis->errors_count = findings.errors;
 	analysis->structural = semantic_structural_score(analysis->sql.valid, findings.errors);
+	analysis->upstream_technical = upstream_technical(facts->query->diagnostic);
 	analysis->technical = technical_choose((enum technical_source)facts->config->diagnostic.source, own,
-					       upstream_technical(facts->query->diagnostic));
+					       analysis->upstream_technical);
 }
 
 /* ---- retrieval, advisory, overall ---- */

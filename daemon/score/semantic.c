@@ -52,21 +52,26 @@ static double clause_score(const struct semantic_items *generated, const struct 
 }
 
 opt_double_t semantic_score(const struct semantic_query *generated, const struct semantic_query *truth,
-			    struct arena *arena)
+			    struct arena *arena, struct semantic_comparison *ret_comparison)
 {
 	static const double weights[SEMANTIC_CLAUSE_COUNT_] = {
 		[SEMANTIC_SELECT] = 0.40, [SEMANTIC_WHERE] = 0.20, [SEMANTIC_FROM] = 0.15,
 		[SEMANTIC_GROUP] = 0.10,  [SEMANTIC_ORDER] = 0.10, [SEMANTIC_JOIN] = 0.05,
 	};
+	*ret_comparison = (struct semantic_comparison){ false };
 	if (!str_present(truth->canonical))
 		return (opt_double_t)OPT_NONE;
 	if (!str_present(generated->canonical))
 		return opt_double(0);
-	if (str_equal(generated->canonical, truth->canonical))
+	ret_comparison->comparable = true;
+	ret_comparison->same_form = str_equal(generated->canonical, truth->canonical);
+	if (ret_comparison->same_form)
 		return opt_double(1);
 	double sum = 0;
-	for (size_t i = 0; i < SEMANTIC_CLAUSE_COUNT_; i++)
-		sum += weights[i] * clause_score(&generated->clauses[i], &truth->clauses[i], arena);
+	for (size_t i = 0; i < SEMANTIC_CLAUSE_COUNT_; i++) {
+		ret_comparison->clauses[i] = clause_score(&generated->clauses[i], &truth->clauses[i], arena);
+		sum += weights[i] * ret_comparison->clauses[i];
+	}
 	return opt_double(fmin(score_settle(sum), NOT_IDENTICAL_MAX));
 }
 

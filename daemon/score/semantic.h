@@ -31,13 +31,20 @@ struct semantic_query {
 	struct semantic_items clauses[SEMANTIC_CLAUSE_COUNT_];
 };
 
+/* What both are compared by. */
+struct semantic_comparison {
+	bool comparable; /* both have a canonical form */
+	bool same_form;
+	double clauses[SEMANTIC_CLAUSE_COUNT_]; /* multiset Jaccard; only of other forms */
+};
+
 /*
  * 1.0 when both have the same canonical form; else the sum over the clauses of weight × multiset Jaccard
  * (select 0.40, where 0.20, from 0.15, group 0.10, order 0.10, join 0.05; both empty 1, one empty 0), at most
  * 0.99. A generated query that does not parse has 0; against a truth that does not parse there is no score.
  */
 opt_double_t semantic_score(const struct semantic_query *generated, const struct semantic_query *truth,
-			    struct arena *arena);
+			    struct arena *arena, struct semantic_comparison *ret_comparison);
 
 /*
  * Jaccard of two sets of table names: in any case of letters, and schema-qualified names equal the

@@ -51,6 +51,8 @@ static void judge(const struct result_set *generated, const struct result_set *r
 		return;
 	double matched = round(found.content_match_rate * (double)larger);
 	verdict->content_match_rate = matched / (double)generated->rows_count;
+	verdict->rows_matched = (size_t)matched;
+	verdict->rows_compared = generated->rows_count;
 	verdict->score = compare_ladder(verdict->content_match_rate);
 }
 

@@ -172,6 +172,7 @@ err_t message_put_request(struct buf *out, enum message_kind kind)
 static void put_execution(struct buf *out, const struct validation_execution *execution)
 {
 	put_i64(out, execution->rows);
+	put_bool(out, execution->more);
 	put_double(out, execution->time_ms);
 	put_text(out, str_from(execution->sqlstate));
 	buf_append_u32(out, (uint32_t)execution->code);
@@ -228,6 +229,8 @@ err_t message_put_validated(struct buf *out, const struct validation_result *res
 	put_bool(out, result->schema_match);
 	put_bool(out, result->row_count_match);
 	put_double(out, result->content_match_rate);
+	put_i64(out, result->rows_matched);
+	put_i64(out, result->rows_compared);
 	put_bool(out, result->ordering_matters);
 	put_bool(out, result->truncated);
 	put_bool(out, result->nondeterministic);
@@ -473,7 +476,9 @@ err_t message_get_validate(str_t payload, struct arena *arena, struct validation
 
 static struct validation_execution get_execution(struct message_reader *reader)
 {
-	struct validation_execution execution = { .rows = get_i64(reader), .time_ms = get_double(reader) };
+	struct validation_execution execution = { .rows = get_i64(reader) };
+	execution.more = get_bool(reader);
+	execution.time_ms = get_double(reader);
 	str_t sqlstate = get_text(reader);
 	execution.code = (int32_t)get_u32(reader);
 	if (sqlstate.len >= sizeof execution.sqlstate)
@@ -570,6 +575,8 @@ err_t message_get_validated(str_t payload, struct arena *arena, struct validatio
 	result.schema_match = get_bool(&reader);
 	result.row_count_match = get_bool(&reader);
 	result.content_match_rate = get_double(&reader);
+	result.rows_matched = get_i64(&reader);
+	result.rows_compared = get_i64(&reader);
 	result.ordering_matters = get_bool(&reader);
 	result.truncated = get_bool(&reader);
 	result.nondeterministic = get_bool(&reader);

@@ -118,6 +118,7 @@ struct validation_execution {
 	double time_ms;
 	char sqlstate[6]; /* "": none */
 	int32_t code;	  /* of an error, as SQLite and MariaDB number theirs; 0: none */
+	bool more;	  /* rows were there that were neither fetched nor counted */
 };
 
 /* A truth that could not be run. */
@@ -136,6 +137,7 @@ struct validation_result {
 	bool schema_match;
 	bool row_count_match;
 	double content_match_rate;
+	int64_t rows_matched, rows_compared; /* whose quotient it is, unless it was estimated */
 	bool ordering_matters;
 	bool truncated;
 	bool nondeterministic; /* the truth gave two results in one snapshot */

@@ -133,6 +133,8 @@ static err_t compare_fresh(struct validation *validation, size_t index, const st
 	}
 	struct validation_finding finding = { .generated = validation->generated.execution,
 					      .truth = truth->execution };
+	finding.generated.more = validation->generated.result.truncated;
+	finding.truth.more = result->truncated;
 	finding.verdict = compare_with(validation, index, result, arena, &finding.shown);
 	err = validation_settle_ties(validation, index, result, arena, &finding.verdict, detail);
 	if (!err)

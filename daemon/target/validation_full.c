@@ -13,6 +13,7 @@ static void refine(struct validation_finding *finding, const struct stream_compa
 	struct compare_verdict *verdict = &finding->verdict;
 	if (full->verdict != COMPARE_DIGEST_UNEQUAL) {
 		verdict->score = verdict->content_match_rate = 1;
+		verdict->rows_matched = verdict->rows_compared = (size_t)finding->truth.rows;
 		verdict->row_count_match = true;
 		verdict->truncated = false;
 		verdict->proven = true;

@@ -95,6 +95,8 @@ void validation_take_finding(struct validation *validation, size_t index,
 	result->schema_match = verdict->schema_match;
 	result->row_count_match = verdict->row_count_match;
 	result->content_match_rate = verdict->content_match_rate;
+	result->rows_matched = (int64_t)verdict->rows_matched;
+	result->rows_compared = (int64_t)verdict->rows_compared;
 	result->ordering_matters = verdict->ordering_matters;
 	result->truncated = verdict->truncated;
 	result->conclusive = verdict->proven;

@@ -36,6 +36,9 @@ struct record_builder {
 void record_build_confidence(struct record_builder *builder);
 void record_build_safety(struct record_builder *builder);
 
+/* All findings of the analysis, as the record may show them. */
+struct record_diagnostic *record_diagnostics(const struct record_builder *builder);
+
 /* Result validation. Sets `truth_failed` and `result`. */
 void record_build_result(struct record_builder *builder);
 
@@ -61,6 +64,9 @@ void record_build_label(struct record_builder *builder);
 
 /* The conclusion from all of the above. */
 void record_build_disposition(struct record_builder *builder);
+
+/* What of the settings the numbers follow from. */
+void record_build_rules(struct record_builder *builder);
 
 /* The event as the record repeats it: without literals, or not at all, where records are configured so. */
 void record_build_input(struct record_builder *builder);

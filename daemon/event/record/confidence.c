@@ -1,5 +1,24 @@
 #include "event/record/builder.h"
 
+struct record_diagnostic *record_diagnostics(const struct record_builder *builder)
+{
+	const struct record_facts *facts = builder->facts;
+	const struct sql_analysis *sql = &facts->analysis.sql;
+	struct record_diagnostic *diagnostics =
+		ARENA_ARRAY(facts->arena, struct record_diagnostic, sql->diagnostics_count);
+	for (size_t i = 0; i < sql->diagnostics_count; i++) {
+		const struct sql_diagnostic *from = &sql->diagnostics[i];
+		diagnostics[i] = (struct record_diagnostic){
+			.code = str_from(from->code),
+			.sub_code = str_from(from->sub_code),
+			.severity = from->severity == SQL_ERROR ? SEVERITY_ERROR : SEVERITY_WARNING,
+			.message = record_message(builder, from->message),
+			.offset = record_offset(builder, from->offset),
+		};
+	}
+	return diagnostics;
+}
+
 static struct record_technical *record_technical(const struct record_builder *builder)
 {
 	const struct record_facts *facts = builder->facts;
@@ -9,19 +28,9 @@ static struct record_technical *record_technical(const struct record_builder *bu
 	struct record_technical *technical = ARENA_NEW(facts->arena, struct record_technical);
 	technical->score = analysis->technical.value;
 	technical->valid = analysis->sql.valid;
+	technical->diagnostics = record_diagnostics(builder);
 	technical->diagnostics_count = analysis->sql.diagnostics_count;
-	technical->diagnostics =
-		ARENA_ARRAY(facts->arena, struct record_diagnostic, analysis->sql.diagnostics_count);
-	for (size_t i = 0; i < analysis->sql.diagnostics_count; i++) {
-		const struct sql_diagnostic *from = &analysis->sql.diagnostics[i];
-		technical->diagnostics[i] = (struct record_diagnostic){
-			.code = str_from(from->code),
-			.sub_code = str_from(from->sub_code),
-			.severity = from->severity == SQL_ERROR ? SEVERITY_ERROR : SEVERITY_WARNING,
-			.message = record_message(builder, from->message),
-			.offset = record_offset(builder, from->offset),
-		};
-	}
+	technical->upstream = analysis->upstream_technical;
 	return technical;
 }
 

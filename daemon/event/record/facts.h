@@ -60,11 +60,12 @@ struct record_analysis {
 	size_t same_meaning_count;	 /* of these, with the answer's canonical form */
 	struct record_meaning *meanings; /* of those with another one */
 	size_t meanings_count;
-	size_t candidates_left_out;	/* of which the target could not tell */
-	opt_double_t agreement;		/* share of the texts that agree with the answer, by meaning */
-	opt_double_t agreement_results; /* by what they return, of those of which that is known */
-	opt_double_t technical;		/* 0..100 */
-	size_t errors_count;		/* diagnostics that are errors */
+	size_t candidates_left_out;	 /* of which the target could not tell */
+	opt_double_t agreement;		 /* share of the texts that agree with the answer, by meaning */
+	opt_double_t agreement_results;	 /* by what they return, of those of which that is known */
+	opt_double_t technical;		 /* 0..100 */
+	opt_double_t upstream_technical; /* by the event's own diagnostic, likewise */
+	size_t errors_count;		 /* diagnostics that are errors */
 	bool has_retrieval, has_advisory;
 	struct retrieval_score retrieval;
 	struct advisory_score advisory;

@@ -90,6 +90,7 @@ struct scored_query *record_build(struct record_facts *facts, const struct recor
 	record_redact_errors(&builder);
 	record_build_disposition(&builder);
 	fill_advice(&builder);
+	record_build_rules(&builder);
 	fill_provenance(&builder);
 	builder.scored->errors = facts->errors;
 	builder.scored->errors_count = facts->errors_count;

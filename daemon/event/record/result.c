@@ -5,7 +5,9 @@
 
 static struct record_execution record_execution(struct arena *arena, const struct validation_execution *from)
 {
-	struct record_execution execution = { .rows = from->rows, .time_ms = from->time_ms };
+	struct record_execution execution = { .rows = from->rows,
+					      .more = from->more,
+					      .time_ms = from->time_ms };
 	if (from->sqlstate[0])
 		execution.sqlstate = arena_text(arena, from->sqlstate, strlen(from->sqlstate));
 	if (from->code)
@@ -160,6 +162,11 @@ void record_build_result(struct record_builder *builder)
 		.truth = record_execution(facts->arena, &result->truth),
 		.explanation = record_build_explanation(builder, result),
 	};
+	int64_t larger =
+		record->generated.rows > record->truth.rows ? record->generated.rows : record->truth.rows;
+	bool counted = result->status == VALIDATION_COMPARED && result->schema_match;
+	if (counted && !result->match_rate_low.set && result->rows_compared == larger)
+		record->rows_matched = (opt_int64_t){ true, result->rows_matched };
 	builder->scored->result_validation = record;
 	record_add_stage(facts, STAGE_RESULT, is_missing(result) ? "failed" : "ok",
 			 facts->validation.duration_us);

@@ -39,7 +39,17 @@ static opt_double_t fail_by_truth(struct record_builder *builder, const char *me
 	return opt_double(0);
 }
 
-static opt_double_t accuracy_of_tables(struct record_builder *builder, const struct sql_analysis *truth)
+static str_t *copy_tables(const struct record_builder *builder, const str_t *tables, size_t count)
+{
+	str_t *copy = ARENA_ARRAY(builder->facts->arena, str_t, count);
+	for (size_t i = 0; i < count; i++)
+		copy[i] = tables[i];
+	return copy;
+}
+
+/* The expected tables go into `ret_record`. */
+static opt_double_t accuracy_of_tables(struct record_builder *builder, const struct sql_analysis *truth,
+				       struct record_structure_truth *ret_record)
 {
 	struct record_facts *facts = builder->facts;
 	const struct sql_analysis *sql = &facts->analysis.sql;
@@ -54,6 +64,8 @@ static opt_double_t accuracy_of_tables(struct record_builder *builder, const str
 	} else if (!truth->tables_known) {
 		return fail_by_truth(builder, "table_accuracy", truth);
 	}
+	ret_record->tables = copy_tables(builder, tables, count);
+	ret_record->tables_count = count;
 	if (!sql->tables_known) {
 		record_add_error(facts, "table_accuracy", ERR_SQL_UNPARSABLE,
 				 "the generated SQL cannot be parsed");
@@ -66,6 +78,41 @@ static opt_double_t accuracy_of_tables(struct record_builder *builder, const str
 						  1, facts->arena));
 }
 
+/* What the score follows from. */
+static void fill_comparison(const struct record_builder *builder,
+			    const struct semantic_comparison *comparison,
+			    struct record_structure_truth *record)
+{
+	const double *clauses = comparison->clauses;
+	if (!comparison->comparable)
+		return;
+	record->same_form = (opt_bool_t){ true, comparison->same_form };
+	if (comparison->same_form)
+		return;
+	record->clauses = ARENA_NEW(builder->facts->arena, struct record_clauses);
+	*record->clauses = (struct record_clauses){
+		.select = clauses[SEMANTIC_SELECT],
+		.where = clauses[SEMANTIC_WHERE],
+		.from = clauses[SEMANTIC_FROM],
+		.group = clauses[SEMANTIC_GROUP],
+		.order = clauses[SEMANTIC_ORDER],
+		.join = clauses[SEMANTIC_JOIN],
+	};
+}
+
+/* What grades and the disposition follow from is not lost with the technical confidence. */
+static struct record_findings *findings_of(const struct record_builder *builder)
+{
+	const struct record_analysis *analysis = &builder->facts->analysis;
+	if (builder->scored->confidence.technical)
+		return NULL;
+	struct record_findings *findings = ARENA_NEW(builder->facts->arena, struct record_findings);
+	findings->valid = analysis->sql.valid;
+	findings->diagnostics = record_diagnostics(builder);
+	findings->diagnostics_count = analysis->sql.diagnostics_count;
+	return findings;
+}
+
 void record_build_structure(struct record_builder *builder)
 {
 	struct record_facts *facts = builder->facts;
@@ -73,17 +120,22 @@ void record_build_structure(struct record_builder *builder)
 	struct record_structure *structure = &builder->scored->structure;
 	const struct sql_analysis *truth =
 		analysis->truth_queries_count > 0 ? &analysis->truths[truth_query(builder)] : NULL;
+	const struct ground_truth *expectation = facts->query->ground_truth;
+	struct record_structure_truth *record = ARENA_NEW(facts->arena, struct record_structure_truth);
 	structure->structural = analysis->structural;
 	structure->tables_count = analysis->sql.tables_count;
-	structure->tables = ARENA_ARRAY(facts->arena, str_t, analysis->sql.tables_count);
-	for (size_t i = 0; i < structure->tables_count; i++)
-		structure->tables[i] = analysis->sql.tables[i];
-	structure->table_accuracy = accuracy_of_tables(builder, truth);
+	structure->tables = copy_tables(builder, analysis->sql.tables, analysis->sql.tables_count);
+	structure->findings = findings_of(builder);
+	if (truth || (expectation && expectation->tables_set))
+		structure->truth = record;
+	structure->table_accuracy = accuracy_of_tables(builder, truth, record);
 	if (!truth)
 		return;
+	struct semantic_comparison comparison;
 	const struct semantic_query generated = semantic_query(&analysis->sql),
 				    expected = semantic_query(truth);
-	structure->semantic = semantic_score(&generated, &expected, facts->arena);
+	structure->semantic = semantic_score(&generated, &expected, facts->arena, &comparison);
+	fill_comparison(builder, &comparison, record);
 	builder->semantic = (struct evaluation_value){ METRIC_COMPUTED, structure->semantic.value };
 	if (structure->semantic.set)
 		return;

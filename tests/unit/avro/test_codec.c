@@ -165,7 +165,7 @@ static struct record_diagnostic full_diagnostics[] = {
 	{ STR("risky_pattern"), STR("select_star"), SEVERITY_WARNING, STR("m"), 7 },
 	{ STR("syntax_error"), STR_NONE, SEVERITY_ERROR, STR(""), -1 },
 };
-static struct record_technical full_technical = { 80, true, full_diagnostics, 2 };
+static struct record_technical full_technical = { 80, true, full_diagnostics, 2, { true, 60 } };
 static struct record_retrieval full_retrieval = { 0.875, LEVEL_HIGH,  false,	      0.9,	     0.25,
 						  0.01,	 3,	      { true, -0.5 }, { false, 0 },  true,
 						  0.5,	 STR("HIGH"), STR("text"),    STR("action"), 2 };
@@ -206,6 +206,7 @@ static struct record_result_validation full_validation = { STR("ok"),
 							   true,
 							   false,
 							   0.99,
+							   { true, 99 },
 							   true,
 							   false,
 							   true,
@@ -214,9 +215,35 @@ static struct record_result_validation full_validation = { STR("ok"),
 							   true,
 							   { true, 0.25 },
 							   { false, 0 },
-							   { 10, 1.5, STR_NONE, { false, 0 } },
-							   { 11, 2.5, STR("57014"), { true, 1064 } },
+							   { 10, true, 1.5, STR_NONE, { false, 0 } },
+							   { 11, false, 2.5, STR("57014"), { true, 1064 } },
 							   &full_explanation };
+static struct record_clauses full_clauses = { 1, 0.5, 0.25, 1, 0, 0.125 };
+static str_t full_expected[] = { STR("users") };
+static struct record_structure_truth full_structure_truth = {
+	{ true, false }, &full_clauses, full_expected, 1
+};
+static struct record_findings full_findings = { true, full_diagnostics, 1 };
+static struct record_retrieval_rules full_retrieval_rules = { .weights = { 0.5, 0.125, 0, 0, 0.25, 0, 0.125 },
+							      .rrf_scale = 2,
+							      .consensus_above = 0.75,
+							      .gap_scale = 4,
+							      .spread_scale = 5,
+							      .thresholds = { 0.75, 0.5, 0.25 } };
+static struct record_price full_prices[] = { { 1.25, 10 }, { 0, 0 } };
+static struct record_judge_rules full_judge_rules = { 0.5, LEVEL_LOW, true, full_prices, 2 };
+static int full_factors[] = { RECORD_FACTOR_TECHNICAL, RECORD_FACTOR_RETRIEVAL_WITHOUT_ADVISORY };
+static struct record_rules full_rules = { .diagnostic_source = RECORD_SOURCE_WORST,
+					  .factors = full_factors,
+					  .factors_count = 2,
+					  .technical_alone = LEVEL_MEDIUM,
+					  .thresholds = { 0.875, 0.75, 0.5 },
+					  .retrieval = &full_retrieval_rules,
+					  .pass_score = 0.75,
+					  .low_confidence_below = 0.625,
+					  .low_relevance_below = 50,
+					  .judge = &full_judge_rules,
+					  .redacted = true };
 static struct record_judge_score full_relevance = { 85, STR("good"), STR("ok"), true };
 static struct record_judge_score full_correctness = { 0.5, STR(""), STR("identical"), false };
 static struct record_panelist full_panel[] = {
@@ -277,7 +304,13 @@ static struct scored_query *full_scored(struct arena *arena)
 				&full_probability,
 				STR("overall") },
 		.safety = { VERDICT_UNSAFE, full_violations, 1, STR("doubt") },
-		.structure = { 0.5, { false, 0 }, { true, 1 }, full_tables, 2 },
+		.structure = { 0.5,
+			       { false, 0 },
+			       { true, 1 },
+			       full_tables,
+			       2,
+			       &full_structure_truth,
+			       &full_findings },
 		.result_validation = &full_validation,
 		.judge = { &full_relevance,
 			   &full_correctness,
@@ -303,6 +336,7 @@ static struct scored_query *full_scored(struct arena *arena)
 		.errors_count = 1,
 		.stages = full_stages,
 		.stages_count = 1,
+		.rules = &full_rules,
 		.provenance = { STR("in"),
 				3,
 				9000000000,
@@ -321,7 +355,8 @@ static const char SCORED_JSON[] =
 	"\"limiting_factor\":\"advisory\",\"technical\":{\"score\":80,\"valid\":true,\"diagnostics\":["
 	"{\"code\":\"risky_pattern\",\"sub_code\":\"select_star\",\"severity\":\"WARNING\",\"message\":\"m\","
 	"\"offset\":7},{\"code\":\"syntax_error\",\"sub_code\":null,\"severity\":\"ERROR\",\"message\":\"\","
-	"\"offset\":-1}]},\"retrieval\":{\"confidence\":0.875,\"level\":\"HIGH_CONFIDENCE\",\"flagged\":"
+	"\"offset\":-1}],\"upstream\":60},\"retrieval\":{\"confidence\":0.875,\"level\":\"HIGH_CONFIDENCE\","
+	"\"flagged\":"
 	"false,"
 	"\"top_score\":0.9,\"score_gap\":0.25,\"score_spread\":0.01,\"consensus_count\":3,"
 	"\"bm25_dense_agreement\":-0.5,\"reranker_impact\":null,\"graph_support\":true,"
@@ -337,20 +372,26 @@ static const char SCORED_JSON[] =
 	"\"safety\":{\"verdict\":\"UNSAFE\",\"violations\":[{\"code\":\"file_access\","
 	"\"detail\":\"pg_read_file\",\"offset\":12}],\"doubt\":\"doubt\"},\"structure\":{\"structural\":0.5,"
 	"\"semantic\":null,"
-	"\"table_accuracy\":1,\"tables\":[\"users\",\"orders\"]},\"result_validation\":{\"status\":\"ok\","
+	"\"table_accuracy\":1,\"tables\":[\"users\",\"orders\"],\"truth\":{\"same_form\":false,"
+	"\"clauses\":{\"select\":1,\"where\":0.5,\"from\":0.25,\"group\":1,\"order\":0,\"join\":0.125},"
+	"\"tables\":[\"users\"]},\"findings\":{\"valid\":true,\"diagnostics\":[{\"code\":\"risky_pattern\","
+	"\"sub_code\":\"select_star\",\"severity\":\"WARNING\",\"message\":\"m\",\"offset\":7}]}},\"result_"
+	"validation\":{\"status\":\"ok\","
 	"\"score\":1,\"truth_index\":2,\"weight\":0.5,\"match_confidence\":\"MEDIUM_CONFIDENCE\","
 	"\"schema_match\":true,\"row_count_match\":false,\"content_match_rate\":0.99,"
 	"\"ordering_matters\":true,\"truncated\":false,\"nondeterministic\":true,"
 	"\"conclusive\":false,\"limit_cut_tie\":false,\"truth_cached\":true,"
 	"\"match_rate_low\":0.25,\"match_rate_high\":null,\"generated\":{\"rows\":10,"
 	"\"time_ms\":1.5,"
-	"\"sqlstate\":null,\"code\":null},\"truth\":{\"rows\":11,\"time_ms\":2.5,\"sqlstate\":\"57014\","
-	"\"code\":1064},\"explanation\":{\"summary\":\"why\",\"error\":\"target_denied\",\"message\":"
+	"\"sqlstate\":null,\"code\":null,\"more\":true},\"truth\":{\"rows\":11,\"time_ms\":2.5,\"sqlstate\":"
+	"\"57014\","
+	"\"code\":1064,\"more\":false},\"explanation\":{\"summary\":\"why\",\"error\":\"target_denied\","
+	"\"message\":"
 	"\"denied\","
 	"\"generated_columns\":3,\"truth_columns\":2,\"columns_paired\":[{\"truth\":\"a\",\"generated\":"
 	"\"b\"}],"
 	"\"columns_missing\":[\"total\"],\"columns_extra\":[\"n\"],\"rows_missing\":[[\"x\",null]],"
-	"\"rows_extra\":[[null]],\"other_order\":true,\"shortened\":false}},"
+	"\"rows_extra\":[[null]],\"other_order\":true,\"shortened\":false},\"rows_matched\":99},"
 	"\"judge\":{\"relevance\":{\"score\":85,\"reason\":\"good\",\"status\":\"ok\",\"cached\":true},"
 	"\"correctness\":{\"score\":0.5,\"reason\":\"\",\"status\":\"identical\",\"cached\":false},"
 	"\"decision\":\"ACCEPT_HIGH\",\"unjudged_reason\":null,\"sampling_probability\":0.25,"
@@ -374,6 +415,17 @@ static const char SCORED_JSON[] =
 	"\"code\":\"judge_timeout\",\"message\":\"LLM judge "
 	"timeout\",\"input\":\"e\",\"time\":1700000000000}],"
 	"\"stages\":[{\"name\":\"decode\",\"status\":\"ok\",\"duration_us\":12}],"
+	"\"rules\":{\"diagnostic_source\":\"WORST\",\"factors\":[\"TECHNICAL\",\"RETRIEVAL_WITHOUT_"
+	"ADVISORY\"],"
+	"\"technical_alone\":\"MEDIUM_CONFIDENCE\",\"thresholds\":{\"high\":0.875,\"medium\":0.75,\"low\":0."
+	"5},"
+	"\"retrieval\":{\"weights\":{\"top\":0.5,\"gap\":0.125,\"consensus\":0,\"agreement\":0,\"low_"
+	"spread\":0.25,"
+	"\"graph\":0,\"low_diversity\":0.125},\"rrf_scale\":2,\"consensus_above\":0.75,\"gap_scale\":4,"
+	"\"spread_scale\":5,\"thresholds\":{\"high\":0.75,\"medium\":0.5,\"low\":0.25}},\"pass_score\":0.75,"
+	"\"low_confidence_below\":0.625,\"low_relevance_below\":50,\"judge\":{\"sample_rate\":0.5,"
+	"\"always_below\":\"LOW_CONFIDENCE\",\"unsafe\":true,\"prices\":[{\"prompt\":1.25,\"completion\":10},"
+	"{\"prompt\":0,\"completion\":0}]},\"redacted\":true},"
 	"\"provenance\":{\"topic\":\"in\",\"partition\":3,\"offset\":9000000000,\"program_version\":\"0.1."
 	"0\","
 	"\"config_digest\":\"cafe\",\"prompt_digest\":null,\"catalog_digest\":\"beef\",\"catalog_age_s\":1.5}"

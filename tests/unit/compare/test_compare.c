@@ -173,6 +173,7 @@ static void test_matching_is_the_largest_there_is(void **state)
 		if (fabs(verdict.content_match_rate * ORACLE_ROWS - expected) > 1e-9)
 			fail_msg("round %d: %.0f rows matched, %d can be", round,
 				 verdict.content_match_rate * ORACLE_ROWS, expected);
+		assert_true(verdict.rows_matched == (size_t)expected && verdict.rows_compared == ORACLE_ROWS);
 		arena_free(arena);
 	}
 }

@@ -528,6 +528,142 @@ static void replies_that_are_no_objects_are_hidden(void **state)
 	stages_end(&stages);
 }
 
+#define CHUNKS "\"retrieval\":{\"chunks\":[{\"chunk_id\":\"c\",\"rerank_score\":0.9}]},"
+
+/* What the numbers follow from stands in the record, as it is in force. */
+static void rules_are_in_the_record(void **state)
+{
+	struct stages stages;
+	(void)state;
+	stages_begin(&stages);
+	struct event *event = stages_analysed(&stages, "{" CHUNKS "\"sql\":\"SELECT id FROM shop\"}");
+	event_finalise(event);
+	const struct record_rules *rules = event->scored->rules;
+	assert_int_equal(rules->diagnostic_source, RECORD_SOURCE_OWN);
+	assert_int_equal(rules->factors_count, 3);
+	assert_int_equal(rules->factors[2], RECORD_FACTOR_RETRIEVAL_WITHOUT_ADVISORY);
+	assert_int_equal(rules->technical_alone, LEVEL_MEDIUM);
+	assert_true(rules->thresholds.high == 0.9 && rules->thresholds.low == 0.5);
+	assert_true(rules->pass_score == 0.7 && rules->low_relevance_below == 50);
+	assert_null(rules->retrieval); /* the formula as it stands */
+	assert_null(rules->judge);
+	assert_false(rules->redacted);
+	stages_event_free(event);
+	stages.context.judge = stages_judge();
+	stages.config->retrieval.gap_scale = 0.4;
+	stages.config->judge.configured = true;
+	stages.config->judge.prompt_token_price = 2;
+	stages.config->judge.sample_rate = 0.25;
+	stages.config->judge.always_below = CONFIG_HIGH;
+	stages.config->confidence.technical_alone = CONFIG_ALONE_HIGH;
+	event = stages_analysed(&stages, "{" CHUNKS "\"sql\":\"SELECT id FROM shop\"}");
+	event_finalise(event);
+	rules = event->scored->rules;
+	assert_int_equal(rules->technical_alone, LEVEL_HIGH);
+	assert_true(rules->retrieval->gap_scale == 0.4 && rules->retrieval->weights.low_diversity == 0.05 &&
+		    rules->retrieval->thresholds.high == 0.85);
+	assert_true(rules->judge->sample_rate == 0.25);
+	assert_int_equal(rules->judge->always_below, LEVEL_HIGH);
+	assert_int_equal(rules->judge->prices_count, 1);
+	assert_true(rules->judge->prices[0].prompt == 2 && rules->judge->prices[0].completion == 0);
+	stages_event_free(event);
+	event = stages_analysed(&stages, "{\"sql\":\"SELECT id FROM shop\"}");
+	event_finalise(event);
+	assert_null(event->scored->rules->retrieval); /* there was none */
+	stages_event_free(event);
+	stages_end(&stages);
+}
+
+/* What the texts were compared with, and by what. */
+static void structure_says_what_was_compared(void **state)
+{
+	static const struct {
+		const char *json;
+		int same_form; /* −1: unset; −2: nothing was compared */
+		double select; /* of the clauses; −1: there are none */
+		const char *table;
+		bool findings;
+	} cases[] = {
+		{ "{\"sql\":\"SELECT id FROM shop\"}", -2, -1, NULL, false },
+		{ "{\"sql\":\"SELECT id FROM shop\",\"ground_truth\":{\"sql\":\"select id from shop\"}}", 1,
+		  -1, "shop", false },
+		{ "{\"sql\":\"SELECT id FROM shop\",\"ground_truth\":{\"sql\":\"SELECT id, name FROM "
+		  "shop\"}}",
+		  0, 0.5, "shop", false },
+		{ "{\"sql\":\"SELEKT\",\"ground_truth\":{\"sql\":\"SELECT id FROM shop\"}}", -1, -1, "shop",
+		  false },
+		{ "{\"sql\":\"SELECT id FROM shop\",\"ground_truth\":{\"tables\":[\"stores\"]}}", -1, -1,
+		  "stores", false },
+		{ "{\"sql\":\"SELECT id FROM shop\",\"target\":\"nowhere\"}", -2, -1, NULL, true },
+	};
+	struct stages stages;
+	(void)state;
+	stages_begin(&stages);
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct event *event = stages_analysed(&stages, cases[i].json);
+		event_finalise(event);
+		const struct record_structure_truth *truth = event->scored->structure.truth;
+		print_message("%s\n", cases[i].json);
+		assert_int_equal(truth == NULL, cases[i].same_form == -2);
+		if (truth) {
+			assert_int_equal(truth->same_form.set ? truth->same_form.value : -1,
+					 cases[i].same_form);
+			assert_true((truth->clauses ? truth->clauses->select : -1) == cases[i].select);
+			assert_string_equal(truth->tables[0].ptr, cases[i].table);
+		}
+		assert_int_equal(event->scored->structure.findings != NULL, cases[i].findings);
+		assert_int_equal(event->scored->confidence.technical == NULL, cases[i].findings);
+		stages_event_free(event);
+	}
+	stages_end(&stages);
+}
+
+static void rows_are_counted_where_the_rate_is_theirs(void **state)
+{
+	static const struct {
+		const char *what;
+		struct validation_result result;
+		int64_t matched; /* −1: unset */
+	} cases[] = {
+		{ "compared",
+		  { .status = VALIDATION_COMPARED,
+		    .schema_match = true,
+		    .content_match_rate = 0.75,
+		    .rows_matched = 3,
+		    .rows_compared = 4,
+		    .generated = { .rows = 4 },
+		    .truth = { .rows = 3 } },
+		  3 },
+		{ "estimated",
+		  { .status = VALIDATION_COMPARED,
+		    .schema_match = true,
+		    .match_rate_low = { true, 0.7 },
+		    .rows_compared = 4,
+		    .generated = { .rows = 4 } },
+		  -1 },
+		{ "of what was fetched",
+		  { .status = VALIDATION_COMPARED,
+		    .schema_match = true,
+		    .rows_compared = 4,
+		    .generated = { .rows = 4000 } },
+		  -1 },
+		{ "other columns", { .status = VALIDATION_COMPARED, .score = 0.1 }, -1 },
+		{ "failed", { .status = VALIDATION_TIMEOUT }, -1 },
+	};
+	struct stages stages;
+	(void)state;
+	stages_begin_with_target(&stages);
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		const struct answer_case answers = { .json = READ "," TRUTH "}", .result = cases[i].result };
+		struct event *event = finalised(&stages, &answers);
+		opt_int64_t matched = event->scored->result_validation->rows_matched;
+		print_message("%s\n", cases[i].what);
+		assert_int_equal(matched.set ? matched.value : -1, cases[i].matched);
+		stages_event_free(event);
+	}
+	stages_end(&stages);
+}
+
 int main(int argc, char **argv)
 {
 	if (is_worker(argc, argv))
@@ -541,6 +677,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(literals_are_hidden),
 		cmocka_unit_test(literals_are_hidden_wherever_they_are_repeated),
 		cmocka_unit_test(replies_that_are_no_objects_are_hidden),
+		cmocka_unit_test(rules_are_in_the_record),
+		cmocka_unit_test(structure_says_what_was_compared),
+		cmocka_unit_test(rows_are_counted_where_the_rate_is_theirs),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

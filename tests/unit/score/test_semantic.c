@@ -73,10 +73,47 @@ static void semantic(void **state)
 		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 		struct semantic_query generated = query_of(&cases[i].generated, arena);
 		struct semantic_query truth = query_of(&cases[i].truth, arena);
-		assert_opt_close(cases[i].name, semantic_score(&generated, &truth, arena), cases[i].expected);
+		struct semantic_comparison comparison;
+		assert_opt_close(cases[i].name, semantic_score(&generated, &truth, arena, &comparison),
+				 cases[i].expected);
 		if (str_present(generated.canonical) && str_present(truth.canonical))
-			assert_opt_close(cases[i].name, semantic_score(&truth, &generated, arena),
+			assert_opt_close(cases[i].name,
+					 semantic_score(&truth, &generated, arena, &comparison),
 					 cases[i].expected);
+	}
+}
+
+/* The score follows from what it says of the comparison. */
+static void semantic_says_what_it_compared(void **state)
+{
+	static const struct {
+		const char *name;
+		struct written generated, truth;
+		bool comparable, same_form;
+		double clauses[SEMANTIC_CLAUSE_COUNT_];
+	} compared[] = {
+		{ "same", { "q", { { "a" } } }, { "q", { { "a" } } }, true, true, { 0 } },
+		{ "no form", { NULL, { { "a" } } }, { "q", { { "a" } } }, false, false, { 0 } },
+		{ "no form of the truth", { "q", { { "a" } } }, { NULL, { { "a" } } }, false, false, { 0 } },
+		{ "other",
+		  { "q", { [SEMANTIC_SELECT] = { "a", "b" }, [SEMANTIC_JOIN] = { "a" } } },
+		  { "r", { [SEMANTIC_SELECT] = { "a" } } },
+		  true,
+		  false,
+		  { 0.5, 1, 1, 1, 1, 0 } },
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT(compared); i++) {
+		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+		struct semantic_query generated = query_of(&compared[i].generated, arena);
+		struct semantic_query truth = query_of(&compared[i].truth, arena);
+		struct semantic_comparison comparison;
+		semantic_score(&generated, &truth, arena, &comparison);
+		print_message("%s\n", compared[i].name);
+		assert_int_equal(comparison.comparable, compared[i].comparable);
+		assert_int_equal(comparison.same_form, compared[i].same_form);
+		for (size_t k = 0; k < SEMANTIC_CLAUSE_COUNT_; k++)
+			assert_true(comparison.clauses[k] == compared[i].clauses[k]);
 	}
 }
 
@@ -134,6 +171,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(structural),
 		cmocka_unit_test(semantic),
+		cmocka_unit_test(semantic_says_what_it_compared),
 		cmocka_unit_test(tables),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

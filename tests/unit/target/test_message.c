@@ -194,13 +194,15 @@ static struct validation_result some_result(void)
 		.schema_match = true,
 		.row_count_match = true,
 		.content_match_rate = 0.9625,
+		.rows_matched = 77,
+		.rows_compared = 80,
 		.nondeterministic = true,
 		.limit_cut_tie = true,
 		.truth_cached = true,
 		.match_rate_low = { true, 0.0 },
 		.ordering_matters = true,
 		.generated = { 12, 3.5, "", 0 },
-		.truth = { 13, 0.25, "42P01", -7 },
+		.truth = { 13, 0.25, "42P01", -7, true },
 		.explanation = &some_explanation,
 		.broken = some_broken,
 		.broken_count = 2,
@@ -230,6 +232,8 @@ static void a_result_comes_out_as_it_went_in(void **state)
 	assert_string_equal(got.generated.sqlstate, "");
 	assert_string_equal(got.truth.sqlstate, "42P01");
 	assert_int_equal(got.truth.code, -7);
+	assert_true(got.rows_matched == 77 && got.rows_compared == 80);
+	assert_true(got.truth.more && !got.generated.more);
 	assert_int_equal(got.broken_count, 2);
 	assert_int_equal(got.candidates_count, 3);
 	assert_memory_equal(got.candidates, some_outcomes, sizeof some_outcomes);

@@ -1,0 +1,264 @@
+"""Every number of a record follows from the record: computed again by a program that shares nothing with the daemon."""
+
+import contextlib
+import copy
+import hashlib
+import json
+import os
+import pathlib
+import random
+import re
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+
+import recompute
+from daemon import BINARY, config_text
+from judge_server import Answer, Judge
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+OTHERWISE = {"confidence": {"factors": ["technical", "advisory", "retrieval", "generator", "agreement"], "technical_alone": "high",
+                            "thresholds": {"high": 0.8, "medium": 0.6, "low": 0.3}},
+             "retrieval": {"rrf_scale": 30.0, "consensus_above": 0.6, "gap_scale": 0.5, "spread_scale": 0.4,
+                           "weights": {"top": 0.1, "gap": 0.1, "consensus": 0.2, "agreement": 0.2, "low_spread": 0.2, "graph": 0.1,
+                                       "low_diversity": 0.1},
+                           "thresholds": {"high": 0.7, "medium": 0.55, "low": 0.4}},
+             "evaluation": {"pass_score": 0.55}, "advisories": {"low_confidence_below": 0.95, "low_relevance_below": 70.0},
+             "diagnostic": {"source": "worst"}, "agreement": {"execute": True}}
+
+
+@pytest.fixture
+def database(tmp_path):
+    path = tmp_path / "shop.db"
+    with sqlite3.connect(path) as shop:
+        shop.executescript("""
+            CREATE TABLE items (id integer PRIMARY KEY, name text, price real, sold_on date);
+            CREATE TABLE regions (region_id integer PRIMARY KEY, name text NOT NULL);
+            CREATE TABLE customers (customer_id integer PRIMARY KEY, name text, email text, region_id integer, created_on date);
+            CREATE TABLE products (product_id integer PRIMARY KEY, name text, category text, price numeric(10, 2));
+            CREATE TABLE orders (order_id integer PRIMARY KEY, customer_id integer, ordered_at timestamp, status text);
+            CREATE TABLE order_items (order_id integer, line integer, product_id integer, quantity integer, unit_price numeric(10, 2));
+            INSERT INTO regions VALUES (1, 'North'), (2, 'South'), (3, 'East'), (4, 'West');""")
+        shop.executemany("INSERT INTO items VALUES (?, ?, ?, ?)", [(n, f"item {n}", n / 4, "2024-01-01") for n in range(30)])
+        shop.executemany("INSERT INTO customers VALUES (?, ?, 'x', ?, '2024-01-01')", [(n, f"Customer {n}", 1 + n % 4) for n in range(40)])
+        shop.executemany("INSERT INTO products VALUES (?, ?, ?, ?)",
+                         [(n, f"Product {n}", ["books", "games", "garden", "kitchen", "music"][n % 5], 5 + n * 3) for n in range(30)])
+        shop.executemany("INSERT INTO orders VALUES (?, ?, '2024-01-01', ?)",
+                         [(n, n % 40, ["paid", "shipped", "cancelled"][n % 3]) for n in range(90)])
+        shop.executemany("INSERT INTO order_items VALUES (?, 1, ?, ?, 2.5)", [(n, n % 30, 1 + n % 4) for n in range(90)])
+    return path
+
+
+SQL = ["SELECT id, name FROM items", "SELECT name, id FROM items ORDER BY id", "SELECT id, name FROM items WHERE id < 29",
+       "SELECT id, name FROM items WHERE id < 7", "SELECT id FROM items", "SELECT id, name FROM items WHERE id < 0",
+       "SELECT id, CASE WHEN id < 2 THEN 'x' ELSE name END AS name FROM items",
+       "SELECT id, CASE WHEN id < 20 THEN 'x' ELSE name END AS name FROM items", "SELECT * FROM items", "SELECT nme FROM items",
+       "SELECT id FROM itms", "SELEKT", "DELETE FROM items", "SELECT 1; SELECT 2", "```sql\nSELECT id, name FROM items\n```",
+       "SELECT abs(id - 9223372036854775807 - 9223372036854775807) FROM items", "SELECT id, name FROM items ORDER BY random() LIMIT 3",
+       "SELECT count(*) FROM items i, orders o WHERE i.id = o.order_id GROUP BY i.name HAVING count(*) > 0"]
+TABLE = {"columns": ["id", "name"], "rows": [[str(n), f"item {n}"] for n in range(30)]}
+TRUTHS = [None, {"sql": "SELECT id, name FROM items"}, {"sql": "SELECT id, name FROM items", "similarity": 0.8},
+          {"sql": "SELECT i.id, i.name FROM items i JOIN orders o ON o.order_id = i.id WHERE i.id < 8 ORDER BY i.id LIMIT 5", "similarity": 0.2},
+          {"sql": "SELEKT"}, {"sql": "DELETE FROM items"}, {"results": [TABLE]}, {"sql": "SELECT nme FROM items", "alternatives": ["SELECT 1"]},
+          {"tables": ["ITEMS", "orders"]}, {"sql": "SELECT id FROM items", "alternatives": ["SELECT id, name FROM items"], "tables": ["items"]},
+          {"sql": "SELECT id, name FROM items", "results": [{"columns": [], "rows": []}], "similarity": 7},
+          {"sql": "SELECT random() AS r, id FROM items"}]
+RAW = ['{"sql": "x", "why": 1}', '{"sql": "x"}', "{}", "prose", '{"sql": null, "why": null}', "[1]"]
+
+
+def event(draw, number):
+    """One of all combinations of what an event may bring."""
+    truth = draw.choice(TRUTHS)
+    if truth is not None and draw.random() < 0.6:
+        truth = {**truth, "should_pass": draw.random() < 0.5, "expected_failure": draw.choice([None, "SYNTAX", "SCHEMA", "SAFETY"])}
+
+    def score(most=1.0):
+        return draw.choice([None, 0.0, round(draw.uniform(0, most), draw.choice([1, 4, 17]))])
+
+    def chunk(rank):
+        return {"chunk_id": f"c{rank}", "document_id": draw.choice([None, "a", "b", f"d{rank}"]),
+                "source_type": draw.choice(["GOVERNMENT", "REGULATORY", "MARKET_DATA", "THIRD_PARTY", "UNKNOWN"]), "bm25_score": score(20),
+                "dense_score": score(), "rrf_score": score(0.03), "boosted_score": score(1.2), "rerank_score": draw.choice([score(), -0.1]),
+                "graph_boost": draw.choice([None, 0.0, 0.2])}
+
+    def texts(*choices):
+        return draw.choices(choices, k=draw.randrange(3))
+
+    return {"event_id": f"e{number}", "application": "web", "question": "q", "sql": draw.choice(SQL), "ground_truth": truth,
+            "target": draw.choice(["shop", "shop", "shop", "shop", None, "nowhere"]), "dialect": draw.choice([None, None, None, "SQLITE", "MONGODB"]),
+            "generator_confidence": draw.choice([None, 0.0, 0.97, 1.0, 17.0]),
+            "retrieval": draw.choice([None, {"chunks": [chunk(rank) for rank in range(draw.randrange(6))]}]),
+            "response": draw.choice([None, {"raw": draw.choice(RAW), "required_fields": ["sql"], "optional_fields": ["why"]}]),
+            "candidates": [{"sql": draw.choice(SQL)} for _ in range(draw.choice([0, 0, 1, 2, 5, 18]))],
+            "diagnostic": draw.choice([None, {"valid": draw.random() < 0.8, "errors": texts("table x not found", "bad", "worse"),
+                                              "warnings": texts("slow", "odd")}]),
+            "validator": draw.choice([None, {"safety_valid": draw.choice([None, True, False]), "is_valid": draw.choice([None, True, False]),
+                                             "errors": texts("syntax error", "reparsed", "is not allowed", "column missing")}])}
+
+
+def opinion(salt):
+    """A judge that says the same of the same, and now and then nothing."""
+    def answer(prompt):
+        text = json.dumps(prompt, sort_keys=True) if not isinstance(prompt, str) else prompt
+        question = re.sub(r"\b[0-9A-Za-z_-]{16,}\b", "", text)  # without its nonce
+        number = hashlib.sha256((salt + question).encode()).digest()[0]
+        if number < 30:
+            return Answer(status=400)
+        return Answer(score=number * 100 // 255, verdict=["correct", "partial", "incorrect"][number % 3])
+    return answer
+
+
+def records(tmp_path, events, settings):
+    config = tmp_path / "assayd.conf"
+    config.write_text(config_text(settings))
+    done = subprocess.run([BINARY, "score", "--config", str(config)], input="".join(json.dumps(item) + "\n" for item in events),
+                          capture_output=True, text=True, timeout=600, check=False,
+                          env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"})
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(found) == len(events), done.stderr
+    return [record for record in found if "disposition" in record]
+
+
+def shop_of(path, **changes):
+    return ({"name": "shop", "engine": "sqlite", "path": str(path), **changes},)
+
+
+def assert_follow(found):
+    wrong = [(record["event_id"], *difference) for record in found for difference in recompute.recompute(record).differ]
+    assert not wrong, f"{len(wrong)}: {wrong[:5]}"
+
+
+def unchecked(found):
+    return set().union(*(recompute.recompute(record).unchecked for record in found))
+
+
+def test_sample_events(database, tmp_path):
+    sample = subprocess.run([sys.executable, str(ROOT / "packaging/sample/events.py")], capture_output=True, text=True, check=True, timeout=60)
+    events = [json.loads(line) for line in sample.stdout.splitlines()]
+    found = records(tmp_path, events, {"targets": shop_of(database)})
+    assert len(found) > 300
+    assert_follow(found)
+    assert not unchecked(found)
+
+
+SETTINGS = {
+    "defaults": {},
+    "other rules": OTHERWISE,
+    "small results": {"targets": {"max_rows": 10, "large_results": "truncate"}},
+    "large results": {"targets": {"max_rows": 10}},
+    "the event's diagnostic": {"diagnostic": {"source": "event"}, "confidence": {"factors": ["technical"]}},
+    "no catalog": {"targets": {"path": "/nowhere.db"}},
+    "redacted": {**OTHERWISE, "records": {"redact_literals": True}},
+    "without the event": {**OTHERWISE, "records": {"embed_input": False}},
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_events_of_all_kinds(name, database, judge, tmp_path):
+    settings = {**SETTINGS[name]}
+    draw = random.Random(name)
+    judge.answer = opinion(name)
+    settings["targets"] = shop_of(**{"path": database, **settings.get("targets", {})})
+    settings["judge"] = judge.settings(prompt_token_price=1.25, completion_token_price=10.0, sample_rate=0.6,
+                                       always_below="MEDIUM_CONFIDENCE", unsafe=name == "other rules")
+    found = records(tmp_path, [event(draw, number) for number in range(150)], settings)
+    assert_follow(found)
+    hidden = {"redacted": {"confidence.technical", "confidence.technical.upstream", "grading.upstream_safety", "grading.upstream_validation"}}
+    if name != "without the event":
+        assert unchecked(found) <= hidden.get(name, set()) | {"result_validation.content_match_rate"}
+    # it is not all one case
+    statuses = {record["result_validation"]["status"] for record in found if record["result_validation"]}
+    assert "UNAVAILABLE" in statuses and ("COMPARED" in statuses or name == "no catalog")
+    assert {record["disposition"]["action"] for record in found} >= {"WITHHOLD", "VERIFY"}
+
+
+def test_panels(database, tmp_path):
+    draw = random.Random("panel")
+    with contextlib.ExitStack() as stack:
+        judges = []
+        for number, name in enumerate(("one", "two", "three")):
+            judge = stack.enter_context(contextlib.closing(Judge()))
+            judge.answer = opinion(name)
+            judges.append({"name": name, **judge.settings(), "max_attempts": 1, "prompt_token_price": number * 1.5})
+        found = records(tmp_path, [event(draw, number) for number in range(100)],
+                        {"targets": shop_of(database), "judges": tuple(judges), "panel": {"sample_rate": 0.9}})
+    assert_follow(found)
+    answered = [sum(panelist["relevance"]["status"] == "ok" for panelist in record["judge"]["panel"]) for record in found]
+    assert {0, 3} <= set(answered) and {1, 2} & set(answered)
+
+
+# What was measured, said or found by others: it is what the rest follows from.
+GIVEN = re.compile(r"""
+    input\..* | scored_at | occurred_at | provenance\..* | stages\..* | errors\..* | .*\.(offset|time_ms|cached|valid|truncated|ordering_matters)
+    | (confidence\.technical|structure\.findings)\.diagnostics\..* | structure\.tables\..* | input_shortened | confidence\.features\..*
+    | confidence\.retrieval\.non_finite_scores | result_validation\.(truth_index|nondeterministic|limit_cut_tie|truth_cached|match_rate_.*|explanation\..*|(generated|truth)\.(code|rows|more)) | judge\.relevance\.score
+    """, re.VERBOSE)
+
+
+def leaves(value, path=()):
+    if isinstance(value, (dict, list)):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves(item, path + (key,))
+    else:
+        yield path, value
+
+
+def changed(record, path, value):
+    other = copy.deepcopy(record)
+    item = other
+    for key in path[:-1]:
+        item = item[key]
+    item[path[-1]] = value
+    return other
+
+
+def other_value(value):
+    if isinstance(value, bool):
+        return not value
+    return value + (1e-6 if isinstance(value, float) else 1)
+
+
+def test_a_changed_number_is_found(database, judge, tmp_path):
+    """Every number that follows, changed by a millionth (a whole one by 1), and every flag, turned round."""
+    truth = {"sql": "SELECT i.id, i.name FROM items i WHERE i.id < 25", "similarity": 0.8, "should_pass": True}
+    chunks = [{"chunk_id": f"c{n}", "document_id": f"d{n % 2}", "source_type": "REGULATORY", "bm25_score": 7.0 - n * n, "dense_score": 0.9 - n / 10,
+               "rrf_score": 0.02 - n / 500, "rerank_score": 0.93 - n / 7, "graph_boost": 0.1} for n in range(4)]
+    judge.answer = lambda prompt: Answer(score=62, verdict="partial")
+    found = records(tmp_path, [{
+        "event_id": "e", "application": "web", "question": "q", "sql": "SELECT id, name FROM items WHERE id < 27", "target": "shop", "ground_truth": truth,
+        "generator_confidence": 0.75, "retrieval": {"chunks": chunks}, "response": {"raw": '{"sql": 1}', "required_fields": ["sql"]},
+        "candidates": [{"sql": SQL[0]}, {"sql": "SELECT id, name FROM items i WHERE i.id < 27"}, {"sql": SQL[3]}],
+        "diagnostic": {"valid": True, "errors": ["bad"]}, "validator": {"safety_valid": True, "is_valid": False, "errors": ["syntax"]}}],
+        {**OTHERWISE, "targets": shop_of(database), "judge": judge.settings(prompt_token_price=2.0, completion_token_price=3.0, sample_rate=0.5,
+                                                                            always_below="HIGH_CONFIDENCE")})
+    [record] = found
+    assert_follow(found)
+    assert record["result_validation"]["status"] == "COMPARED" and record["evaluation"] and record["label"] and record["grading"]
+    numbers = [(path, value) for path, value in leaves(record) if isinstance(value, (bool, int, float))]
+    tried, missed = 0, []
+    for path, value in numbers:
+        name = ".".join(map(str, path))
+        if GIVEN.fullmatch(name) or name.startswith("rules."):
+            continue
+        tried += 1
+        if not recompute.recompute(changed(record, path, other_value(value))).differ:
+            missed.append(name)
+    assert not missed
+    assert tried > 50
+    for name in ("confidence.level", "confidence.retrieval.level", "confidence.advisory.level", "disposition.action", "judge.decision",
+                 "confidence.limiting_factor", "label.source", "grading.validation.class", "evaluation.failed_by"):
+        assert recompute.recompute(changed(record, name.split("."), "MEDIUM_CONFIDENCE")).differ, name
+
+
+def test_the_program_itself(database, tmp_path):
+    found = records(tmp_path, [{"event_id": "e", "application": "web", "sql": SQL[8], "target": "shop"}], {"targets": shop_of(database)})
+    program = [sys.executable, recompute.__file__]
+    whole = json.dumps(found[0]) + "\n"
+    done = subprocess.run(program, input=whole, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0 and done.stdout.startswith("1 records, ") and "0 records differ" in done.stdout
+    wrong = whole.replace('"structural": 1', '"structural": 0.5')
+    assert wrong != whole
+    done = subprocess.run(program, input=wrong, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1 and "structure.structural is 0.5, and 1 follows" in done.stdout
