@@ -1,5 +1,6 @@
 #include "event/record/record.h"
 
+#include "common/commit.h"
 #include "event/record/builder.h"
 
 static void recommend(struct record_builder *builder, const char *code, const char *text)
@@ -52,7 +53,7 @@ static void fill_provenance(struct record_builder *builder)
 		.topic = str_present(sources->topic) ? sources->topic : STR(""),
 		.partition = sources->partition,
 		.offset = sources->offset,
-		.program_version = STR(ASSAYD_VERSION),
+		.program_version = STR(ASSAYD_VERSION ASSAYD_COMMIT),
 		.config_digest = str_from(config_digest(facts->config)),
 		.prompt_digest = builder->prompt_digest,
 	};
