@@ -414,10 +414,8 @@ static const struct record_type RESULT_VALIDATION = TABLE(RESULT_VALIDATION_FIEL
 
 #define RECORD record_judge_score
 static const struct field JUDGE_SCORE_FIELDS[] = {
-	REQUIRED(score, FIELD_DOUBLE),
-	DEFAULTED(reason, FIELD_TEXT, 0),
-	REQUIRED(status, FIELD_TEXT),
-	DEFAULTED(cached, FIELD_BOOL, 0),
+	REQUIRED(score, FIELD_DOUBLE),	  DEFAULTED(reason, FIELD_TEXT, 0), REQUIRED(status, FIELD_TEXT),
+	DEFAULTED(cached, FIELD_BOOL, 0), NULLABLE(raw, FIELD_TEXT),
 };
 static const struct record_type JUDGE_SCORE = TABLE(JUDGE_SCORE_FIELDS, "JudgeScore");
 #undef RECORD

@@ -203,6 +203,7 @@ struct record_judge_score {
 	str_t reason;
 	str_t status; /* "ok", "identical", or the name of an error (then score is 0) */
 	bool cached;
+	str_t raw; /* the reply, cut; or absent */
 };
 
 enum judge_decision {

@@ -23,6 +23,7 @@ static void fill_in(struct judge_call *call, const struct judge_verdict *verdict
 	call->verdict = *verdict;
 	call->verdict.message = arena_str(call->arena, verdict->message);
 	call->verdict.reason = arena_str(call->arena, verdict->reason);
+	call->verdict.raw = cached ? STR_NONE : arena_str(call->arena, verdict->raw);
 	call->verdict.cached = cached && verdict->error == ERR_OK;
 	if (cached)
 		call->verdict.prompt_tokens = call->verdict.completion_tokens = 0;

@@ -1,6 +1,7 @@
 #include "judge/exchange.h"
 
 #include "common/log.h"
+#include "common/utf8.h"
 #include "judge/reply.h"
 
 #define BACKOFF_BASE_MS 250
@@ -162,6 +163,18 @@ static err_t read_verdict(struct exchange *exchange, const struct endpoint *endp
 	return ERR_OK;
 }
 
+/* As much of the reply as records may take; who sees the key may tell it. */
+static str_t keep_reply(struct exchange *exchange, const struct endpoint *endpoint, str_t text)
+{
+	if (!str_present(text))
+		return STR_NONE;
+	text = endpoint_redact(endpoint, text, exchange->arena);
+	if (text.len <= JUDGE_RAW_MAX)
+		return text;
+	return arena_printf(exchange->arena, "%.*s…", (int)utf8_valid_prefix(text.ptr, JUDGE_RAW_MAX),
+			    text.ptr);
+}
+
 static enum exchange_step read_success(struct exchange *exchange, const struct endpoint *endpoint)
 {
 	struct provider_answer answer;
@@ -171,6 +184,7 @@ static enum exchange_step read_success(struct exchange *exchange, const struct e
 		return resample(exchange, STR("the judge's answer is not a completion"));
 	exchange->verdict.prompt_tokens += answer.prompt_tokens;
 	exchange->verdict.completion_tokens += answer.completion_tokens;
+	exchange->verdict.raw = keep_reply(exchange, endpoint, answer.text);
 	if (read_verdict(exchange, endpoint, answer.text, &detail) != ERR_OK)
 		return resample(exchange,
 				arena_text(exchange->arena, detail.message, strlen(detail.message)));

@@ -22,6 +22,9 @@ enum judge_question { JUDGE_RELEVANCE, JUDGE_CORRECTNESS };
 
 #define JUDGE_QUESTIONS 2
 
+/* Bytes of a reply that are handed on as it came. */
+#define JUDGE_RAW_MAX ((size_t)1000)
+
 /* Of one member. */
 struct judge_settings {
 	const char *name;    /* among the members, part of what its verdicts are kept under; NULL: it is alone
@@ -77,6 +80,8 @@ struct judge_verdict {
 	str_t message; /* of the error, for a person; or absent */
 	double score;  /* relevance: 0..100; correctness: 0.0, 0.5 or 1.0 */
 	str_t reason;
+	str_t raw; /* the last reply as the model wrote it, its first JUDGE_RAW_MAX bytes and "…" where there
+		      were more; absent: there was none, or somebody else has it (the verdict is a cache's) */
 	bool cached;
 	int64_t prompt_tokens; /* all attempts together */
 	int64_t completion_tokens;

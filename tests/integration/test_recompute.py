@@ -193,7 +193,7 @@ def test_panels(database, tmp_path):
 GIVEN = re.compile(r"""
     input\..* | scored_at | occurred_at | provenance\..* | stages\..* | errors\..* | .*\.(offset|time_ms|cached|valid|truncated|ordering_matters)
     | (confidence\.technical|structure\.findings)\.diagnostics\..* | structure\.tables\..* | input_shortened | confidence\.features\..*
-    | confidence\.retrieval\.non_finite_scores | result_validation\.(truth_index|nondeterministic|limit_cut_tie|truth_cached|match_rate_.*|explanation\..*|(generated|truth)\.(code|rows|more)) | judge\.relevance\.score
+    | confidence\.retrieval\.non_finite_scores | result_validation\.(truth_index|nondeterministic|limit_cut_tie|truth_cached|match_rate_.*|explanation\..*|(generated|truth)\.(code|rows|more))
     """, re.VERBOSE)
 
 

@@ -43,8 +43,10 @@ static const char *message_of(const struct judge_verdict *verdict)
 static struct record_judge_score *record_score(struct arena *arena, double score, str_t reason, bool cached)
 {
 	struct record_judge_score *record = ARENA_NEW(arena, struct record_judge_score);
-	*record = (struct record_judge_score){ score, str_present(reason) ? reason : STR(""), STR("ok"),
-					       cached };
+	*record = (struct record_judge_score){ .score = score,
+					       .reason = str_present(reason) ? reason : STR(""),
+					       .status = STR("ok"),
+					       .cached = cached };
 	return record;
 }
 
@@ -56,10 +58,16 @@ static struct record_judge_score *record_failure(struct arena *arena, err_t erro
 	return record;
 }
 
-static struct record_judge_score *record_verdict(struct arena *arena, const struct judge_verdict *verdict)
+/* What one judge said; its reply may repeat anything. */
+static struct record_judge_score *record_verdict(const struct record_builder *builder,
+						 const struct judge_verdict *verdict)
 {
-	return verdict->error ? record_failure(arena, verdict->error, message_of(verdict))
-			      : record_score(arena, verdict->score, verdict->reason, verdict->cached);
+	struct arena *arena = builder->facts->arena;
+	struct record_judge_score *record =
+		verdict->error ? record_failure(arena, verdict->error, message_of(verdict))
+			       : record_score(arena, verdict->score, verdict->reason, verdict->cached);
+	record->raw = record_hides_literals(builder) ? STR_NONE : verdict->raw;
+	return record;
 }
 
 static void add_errors(struct record_builder *builder, enum judge_question question)
@@ -102,7 +110,7 @@ static struct record_judge_score *record_question(struct record_builder *builder
 	add_errors(builder, question);
 	builder->judge_failed |= failed;
 	if (!is_panel(builder))
-		return record_verdict(facts->arena, &judging->members[0].calls[question].verdict);
+		return record_verdict(builder, &judging->members[0].calls[question].verdict);
 	if (failed)
 		return record_failure(facts->arena, score->error, err_text(score->error));
 	size_t count = opinions_of(judging, builder->sources->judge, question, opinions);
@@ -197,11 +205,11 @@ static void fill_panelist(struct record_builder *builder, size_t member, struct 
 		.name = arena_str(facts->arena, str_from(judge_name(judge, member))),
 		.provider = arena_str(facts->arena, str_from(judge_provider(judge, member))),
 		.model = arena_str(facts->arena, str_from(judge_model(judge, member))),
-		.relevance = record_verdict(facts->arena, &calls[JUDGE_RELEVANCE].verdict),
+		.relevance = record_verdict(builder, &calls[JUDGE_RELEVANCE].verdict),
 		.prompt_digest = prompts_of(builder, member),
 	};
 	if (judging->asked[JUDGE_CORRECTNESS])
-		panelist->correctness = record_verdict(facts->arena, &calls[JUDGE_CORRECTNESS].verdict);
+		panelist->correctness = record_verdict(builder, &calls[JUDGE_CORRECTNESS].verdict);
 	if (calls[JUDGE_RELEVANCE].verdict.error)
 		panelist->unjudged_reason = str_from(failure_name(calls[JUDGE_RELEVANCE].verdict.error));
 	add_tokens(judging, member, &panelist->prompt_tokens, &panelist->completion_tokens);

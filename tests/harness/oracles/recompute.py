@@ -471,6 +471,8 @@ class Record:
         if voice["status"] == "ok":
             allowed = [(0, 100)] if question == "relevance" else [(0, 0), (0.5, 0.5), (1, 1)]
             self.within(f"{name}.score", voice["score"], *allowed)
+            if voice["raw"] is not None and not voice["raw"].endswith("…"):
+                self.holds(f"{name}.score", voice["score"], score_of_reply(question, voice["raw"]))
         else:
             self.holds(f"{name}.score", voice["score"], 1 if voice["status"] == "identical" else 0)
 
@@ -735,6 +737,19 @@ def rejection_of_text(text):
                 return about
             at = lower.find(words, at + 1)
     return "schema"
+
+
+def score_of_reply(question, raw):
+    """The one JSON object that stands somewhere in a judge's reply."""
+    for start in (at for at, letter in enumerate(raw) if letter == "{"):
+        try:
+            reply, _ = json.JSONDecoder().raw_decode(raw, start)
+        except ValueError:
+            continue
+        if question == "relevance":
+            return reply["score"]
+        return {"correct": 1.0, "partial": 0.5, "incorrect": 0.0}[reply["verdict"]]
+    return None
 
 
 def recompute(record):

@@ -244,8 +244,8 @@ static struct record_rules full_rules = { .diagnostic_source = RECORD_SOURCE_WOR
 					  .low_relevance_below = 50,
 					  .judge = &full_judge_rules,
 					  .redacted = true };
-static struct record_judge_score full_relevance = { 85, STR("good"), STR("ok"), true };
-static struct record_judge_score full_correctness = { 0.5, STR(""), STR("identical"), false };
+static struct record_judge_score full_relevance = { 85, STR("good"), STR("ok"), true, STR("raw") };
+static struct record_judge_score full_correctness = { 0.5, STR(""), STR("identical"), false, STR_NONE };
 static struct record_panelist full_panel[] = {
 	{ STR("one"),
 	  STR("openai"),
@@ -392,17 +392,21 @@ static const char SCORED_JSON[] =
 	"\"b\"}],"
 	"\"columns_missing\":[\"total\"],\"columns_extra\":[\"n\"],\"rows_missing\":[[\"x\",null]],"
 	"\"rows_extra\":[[null]],\"other_order\":true,\"shortened\":false},\"rows_matched\":99},"
-	"\"judge\":{\"relevance\":{\"score\":85,\"reason\":\"good\",\"status\":\"ok\",\"cached\":true},"
-	"\"correctness\":{\"score\":0.5,\"reason\":\"\",\"status\":\"identical\",\"cached\":false},"
+	"\"judge\":{\"relevance\":{\"score\":85,\"reason\":\"good\",\"status\":\"ok\",\"cached\":true,"
+	"\"raw\":\"raw\"},"
+	"\"correctness\":{\"score\":0.5,\"reason\":\"\",\"status\":\"identical\",\"cached\":false,\"raw\":"
+	"null},"
 	"\"decision\":\"ACCEPT_HIGH\",\"unjudged_reason\":null,\"sampling_probability\":0.25,"
 	"\"provider\":\"openai\",\"model\":\"gpt\",\"prompt_tokens\":100,\"completion_tokens\":20,\"cost\":0."
 	"0025,\"relevance_disagreement\":12.5,\"correctness_disagreement\":null,\"panel\":[{\"name\":\"one\","
 	"\"provider\":\"openai\",\"model\":\"gpt\",\"relevance\":{\"score\":85,\"reason\":\"good\","
-	"\"status\":\"ok\",\"cached\":true},\"correctness\":null,\"unjudged_reason\":null,"
+	"\"status\":\"ok\",\"cached\":true,\"raw\":\"raw\"},\"correctness\":null,\"unjudged_reason\":null,"
 	"\"prompt_digest\":\"d1\",\"prompt_tokens\":60,\"completion_tokens\":12,\"cost\":null},"
 	"{\"name\":\"two\",\"provider\":\"anthropic\",\"model\":\"\",\"relevance\":{\"score\":85,"
-	"\"reason\":\"good\",\"status\":\"ok\",\"cached\":true},\"correctness\":{\"score\":0.5,"
-	"\"reason\":\"\",\"status\":\"identical\",\"cached\":false},\"unjudged_reason\":\"SATURATED\","
+	"\"reason\":\"good\",\"status\":\"ok\",\"cached\":true,\"raw\":\"raw\"},\"correctness\":{\"score\":0."
+	"5,"
+	"\"reason\":\"\",\"status\":\"identical\",\"cached\":false,\"raw\":null},\"unjudged_reason\":"
+	"\"SATURATED\","
 	"\"prompt_digest\":\"d1 d2\",\"prompt_tokens\":40,\"completion_tokens\":8,\"cost\":0.5}]},"
 	"\"grading\":{\"safety\":null,\"validation\":{\"score\":1,\"class\":\"CORRECT_REJECTION\","
 	"\"category\":\"schema\"},\"upstream_safety\":{\"score\":1,\"class\":\"CORRECT_REJECTION\","

@@ -272,6 +272,7 @@ static struct event *finalised_by_panel(struct stages *stages, const struct pane
 		calls[JUDGE_CORRECTNESS].verdict = answers->correctness[i];
 		calls[JUDGE_RELEVANCE].prompt_digest = calls[JUDGE_CORRECTNESS].prompt_digest =
 			i == 1 ? STR("other") : STR("digest");
+		calls[JUDGE_RELEVANCE].verdict.raw = STR("as it came");
 	}
 	event_finalise(event);
 	return event;
@@ -344,6 +345,8 @@ static void each_judge_is_in_the_record(void **state)
 		assert_false(panelist->cost.set);
 	}
 	assert_int_equal(judge->prompt_tokens, 50);
+	assert_string_equal(judge->panel[2].relevance->raw.ptr, "as it came");
+	assert_false(str_present(judge->relevance->raw));
 	assert_true(judge->correctness_disagreement.value == 1);
 	assert_string_equal(event->scored->provenance.prompt_digest.ptr, "digest other");
 	assert_string_equal(event->scored->errors[0].message.ptr,
@@ -453,7 +456,9 @@ static const struct answer_case gossip[] = {
 	{ .what = "verdicts",
 	  .json = GOSSIP,
 	  .result = { .status = VALIDATION_EXECUTION_FAILED, .message = STR("no apple, no banana") },
-	  .relevance = { .score = 10, .reason = STR("asks for apple and banana, not for cherry") },
+	  .relevance = { .score = 10,
+			 .reason = STR("asks for apple and banana, not for cherry"),
+			 .raw = STR("{\"score\": 10, \"reason\": \"an \\u0061pple\"}") },
 	  .correctness = { .reason = STR("banana is no cherry") } },
 	{ .what = "errors",
 	  .json = GOSSIP,
@@ -494,6 +499,7 @@ static void literals_are_hidden_wherever_they_are_repeated(void **state)
 		assert_string_equal(input->response->raw.ptr, "{\"sql\":\"?\",\"why\":null}");
 		assert_string_equal(input->diagnostic->errors[0].ptr, "column name has no ?");
 		assert_string_equal(input->validator->errors[0].ptr, "? is not allowed");
+		assert_false(str_present(event->scored->judge.relevance->raw));
 		assert_string_equal(input->candidates[1].sql.ptr, "SELECT id FROM shop WHERE name > ?");
 		stages_event_free(event);
 	}

@@ -27,6 +27,8 @@ static void test_verdicts(void **state)
 		assert_int_equal(call->verdict.error, ERR_OK);
 		assert_true(call->verdict.score == cases[i].score);
 		assert_string_equal(call->verdict.reason.ptr, "as scripted");
+		assert_non_null(strstr(call->verdict.raw.ptr, "as scripted")); /* in the reply as it came */
+		assert_int_equal(call->verdict.raw.ptr[0] == '{', !strstr(cases[i].question, "fenced"));
 		assert_false(call->verdict.cached);
 		assert_int_equal(call->verdict.prompt_tokens, 100);
 		assert_int_equal(call->verdict.completion_tokens, 20);
@@ -401,6 +403,7 @@ static void ask_again(struct judge_batch *batch, struct judge *judge, str_t ques
 	judge_batch_wait(batch);
 	assert_int_equal(batch->calls[0].verdict.error, ERR_OK);
 	assert_int_equal(batch->calls[0].verdict.cached, cached);
+	assert_int_equal(str_present(batch->calls[0].verdict.raw), !cached);
 }
 
 /* A call that is open keeps its prompt; the next ones use the new one, and the old one's verdicts are not
