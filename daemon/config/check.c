@@ -1,4 +1,4 @@
-#include "config/table.h"
+#include "config/check.h"
 
 #include "address/base_url.h"
 #include "address/brokers.h"

@@ -108,7 +108,7 @@ unit_test(compare/rows COVERS compare/rows compare/equals compare/reading compar
 unit_test(compare/times COVERS compare/moment)
 unit_test(compare/values COVERS compare/document compare/value)
 
-unit_test(config/config COVERS config/check config/config config/table common/conf_render common/conf_table)
+unit_test(config/config COVERS config/check config/config config/load config/table common/conf_render common/conf_table)
 unit_test(config/secret COVERS config/secret common/secret)
 
 unit_test(database/array THREADS WAITS COVERS database/array)
