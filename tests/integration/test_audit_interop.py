@@ -16,6 +16,8 @@ OTHERS = pathlib.Path(__file__).resolve().parents[1] / "harness" / "oracles" / "
 ORIGIN = "log.example/assayd/scored-queries/3"
 SEED = bytes(range(32)).hex()
 SIZE = 70_000  # three levels of tiles
+GAP, BEGINS_AGAIN = 1, 2
+MARKS = {0, 5, 12, 8973}  # proofs of some of these are tampered with below
 GO_VERSION = (1, 25)  # what the libraries want
 
 
@@ -51,9 +53,15 @@ def ours():
 
 
 def records():
-    """Offsets with gaps, as transactions leave them; null and empty keys and values among them."""
+    """Offsets with gaps, as transactions leave them; null and empty keys and values, and marks of both kinds, among them."""
     chance, offset, lines = random.Random(17), 0, []
-    for _ in range(SIZE):
+    for number in range(SIZE):
+        if number in MARKS or number > 1000 and chance.random() < 0.01:
+            kind, start = chance.choice((GAP, BEGINS_AGAIN)), offset
+            offset = offset + chance.randrange(1, 2**40) if kind == GAP else chance.randrange(100)
+            reason = "" if kind == GAP else chance.choice(("", "the topic was made anew", "Thema neu: ä")).encode().hex()
+            lines.append(f"mark {kind} {start} {offset} {reason}\n")
+            continue
         offset += chance.choice((1, 1, 1, 2, 40))
         key = chance.choice(("-", "", chance.randbytes(chance.randrange(1, 20)).hex()))
         value = chance.choice(("-", "", chance.randbytes(chance.randrange(1, 60)).hex()))

@@ -1,6 +1,6 @@
 // Writes and verifies logs in a folder as audit_tool does (tests/harness/fixtures/audit_tool.c, which says what the files
 // are), by two other implementations: github.com/transparency-dev/merkle with formats, and Go's golang.org/x/mod/sumdb. Of
-// ours it knows the layout of a leaf (daemon/audit/leaf.h), written here once more.
+// ours it knows the layout of records' leaves and of marks (daemon/audit/leaf.h), written here once more.
 //
 //	transparency write FOLDER ORIGIN SEED SIZE
 //	transparency verify FOLDER ORIGIN
@@ -61,8 +61,19 @@ func appendText(leaf []byte, text string) []byte {
 	return append(binary.BigEndian.AppendUint32(leaf, uint32(len(data))), data...)
 }
 
+func markOf(kind, from, to, reason string) []byte {
+	leaf := []byte{2, byte(get(strconv.ParseUint(kind, 10, 8)))}
+	for _, offset := range []string{from, to} {
+		leaf = binary.BigEndian.AppendUint64(leaf, uint64(get(strconv.ParseInt(offset, 10, 64))))
+	}
+	return appendText(leaf, reason)
+}
+
 func leafOf(record string) []byte {
 	fields := strings.Split(record, " ")
+	if len(fields) == 5 && fields[0] == "mark" {
+		return markOf(fields[1], fields[2], fields[3], fields[4])
+	}
 	if len(fields) != 3 {
 		fail("-: a record is missing")
 	}
