@@ -1,22 +1,25 @@
 # What `cmake --install` lays out besides the program. Configuration and state live in /etc and /var whatever the prefix.
 configure_file(packaging/man/assayd.8.in assayd.8.in @ONLY)
 configure_file(packaging/man/assayd.conf.5.in assayd.conf.5.in @ONLY)
+configure_file(packaging/man/assayd-formulas.7.in assayd-formulas.7.in @ONLY)
 
-# The references of settings, features and diagnostics come from the tables that the program itself reads.
+# The references of settings, features, diagnostics and formulas come from the tables that the program itself reads.
 add_executable(print_reference packaging/man/print_reference.c)
 target_link_libraries(print_reference PRIVATE assayd_config assayd_score assayd_sql_findings)
-foreach(page assayd.8 assayd.conf.5)
+set(manual_pages assayd.8 assayd.conf.5 assayd-formulas.7)
+foreach(page IN LISTS manual_pages)
   add_custom_command(
     OUTPUT ${page}
     COMMAND print_reference ${CMAKE_BINARY_DIR}/${page}.in > ${CMAKE_BINARY_DIR}/${page}
     DEPENDS print_reference ${CMAKE_BINARY_DIR}/${page}.in
     VERBATIM)
 endforeach()
-add_custom_target(manual_pages ALL DEPENDS ${CMAKE_BINARY_DIR}/assayd.8 ${CMAKE_BINARY_DIR}/assayd.conf.5)
+add_custom_target(manual_pages ALL DEPENDS ${manual_pages})
 
 install(TARGETS assayd RUNTIME DESTINATION ${CMAKE_INSTALL_SBINDIR})
 install(FILES ${CMAKE_BINARY_DIR}/assayd.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)
 install(FILES ${CMAKE_BINARY_DIR}/assayd.conf.5 DESTINATION ${CMAKE_INSTALL_MANDIR}/man5)
+install(FILES ${CMAKE_BINARY_DIR}/assayd-formulas.7 DESTINATION ${CMAKE_INSTALL_MANDIR}/man7)
 install(DIRECTORY schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/assayd FILES_MATCHING PATTERN *.avsc PATTERN *.sql)
 install(DIRECTORY conf/prompts conf/monitoring DESTINATION ${CMAKE_INSTALL_DATADIR}/assayd)
 install(FILES systemd/assayd.service DESTINATION lib/systemd/system)

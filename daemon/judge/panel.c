@@ -43,6 +43,15 @@ void panel_score(const struct panel_opinion *opinions, size_t count, struct pane
 	*ret_score = score;
 }
 
+opt_double_t panel_cost(int64_t prompt_tokens, int64_t completion_tokens, double prompt_price,
+			double completion_price)
+{
+	if (prompt_price == 0 && completion_price == 0)
+		return (opt_double_t)OPT_NONE;
+	return opt_double(
+		((double)prompt_tokens * prompt_price + (double)completion_tokens * completion_price) / 1e6);
+}
+
 int panel_decimals(double mean)
 {
 	return mean == floor(mean) ? 0 : 1;

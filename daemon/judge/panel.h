@@ -33,6 +33,10 @@ struct panel_score {
  * than that it had no slot; ERR_JUDGE_SATURATED where all had none. */
 void panel_score(const struct panel_opinion *opinions, size_t count, struct panel_score *ret_score);
 
+/* What a judge's tokens cost, at prices of a million of them; none: neither has a price. */
+opt_double_t panel_cost(int64_t prompt_tokens, int64_t completion_tokens, double prompt_price,
+			double completion_price);
+
 /* Decimals with which a mean of relevance is shown to a person: as few as do not make it look like a bound
  * that it has not reached. Of whole numbers, up to JUDGE_MEMBERS_MAX of them. */
 int panel_decimals(double mean);

@@ -123,6 +123,8 @@ unit_test(event/event_metrics THREADS WAITS COVERS event/event_metrics)
 unit_test(event/event_metrics_segments THREADS WAITS COVERS event/event_metrics_segments)
 unit_test(event/features THREADS WAITS COVERS event/features)
 unit_test(event/finalise THREADS WAITS COVERS event/finalise event/record/*)
+# The worked examples of the manual.
+unit_test(event/formulas COVERS event/sampling judge/panel score/agreement score/level)
 unit_test(event/incidents THREADS WAITS COVERS event/incidents)
 unit_test(event/outages COVERS event/outages)
 unit_test(event/pipeline THREADS WAITS COVERS event/pipeline)

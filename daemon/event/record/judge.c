@@ -138,11 +138,8 @@ static opt_double_t cost_of(const struct config_judge *prices, int64_t prompt_to
 {
 	if (!prices) /* of a judge that the configuration does not have any more */
 		return (opt_double_t)OPT_NONE;
-	if (prices->prompt_token_price == 0 && prices->completion_token_price == 0)
-		return (opt_double_t)OPT_NONE;
-	return opt_double(((double)prompt_tokens * prices->prompt_token_price +
-			   (double)completion_tokens * prices->completion_token_price) /
-			  1e6);
+	return panel_cost(prompt_tokens, completion_tokens, prices->prompt_token_price,
+			  prices->completion_token_price);
 }
 
 /* The prompts may have been reloaded since the event began, and even between a judge's two calls: then both
