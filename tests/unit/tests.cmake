@@ -26,6 +26,7 @@ unit_test(address/addresses
 unit_test(address/mariadb_dsn COVERS address/mariadb_dsn)
 
 unit_test(audit/checkpoint COVERS audit/checkpoint)
+unit_test(audit/growth COVERS audit/growth)
 unit_test(audit/leaf COVERS audit/leaf)
 unit_test(audit/merkle COVERS audit/merkle)
 unit_test(audit/note COVERS audit/note)
