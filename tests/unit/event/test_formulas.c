@@ -20,7 +20,7 @@
 
 #include "tests/unit/score/close.h"
 
-enum { INPUTS_MAX = 16, ITEMS_MAX = 8, RESULT_BYTES = 256 };
+enum { INPUTS_MAX = 24, ITEMS_MAX = 8, RESULT_BYTES = 256 };
 
 struct example_input {
 	const char *name, *value;
@@ -358,28 +358,80 @@ static void overall(struct example *example)
 		put_level(example, score.level);
 }
 
+/* What the example says, with commas alone; nothing where it does not. */
+static const char *array(struct example *example, const char *name)
+{
+	str_t items[ITEMS_MAX];
+	const char *joined = "";
+	size_t count = find(example, name) ? list(example, name, items) : 0;
+	for (size_t i = 0; i < count; i++)
+		joined = arena_printf(example->arena, "%s%s%s", joined, i ? "," : "", items[i].ptr).ptr;
+	return joined;
+}
+
+/* Pairs of overall confidence and score. */
+static const char *steps_of(struct example *example)
+{
+	str_t items[ITEMS_MAX];
+	const char *joined = "";
+	size_t count = find(example, "steps") ? list(example, "steps", items) : 0;
+	for (size_t i = 0; i + 1 < count; i += 2)
+		joined = arena_printf(example->arena, "%s%s{\"overall\":%s,\"score\":%s,\"left_out\":[]}",
+				      joined, i ? "," : "", items[i].ptr, items[i + 1].ptr)
+				 .ptr;
+	return count > 0 ? arena_printf(example->arena, "\"steps\":[%s],", joined).ptr : "";
+}
+
+/* What applications or segments differ by; 0 where the example does not say. */
+static const char *spread_of(struct example *example, const char *name)
+{
+	str_t items[ITEMS_MAX];
+	bool there = find(example, name) && list(example, name, items) == 2;
+	return arena_printf(example->arena, "\"%s\":{\"intercept\":%s,\"slope\":%s},", name,
+			    there ? items[0].ptr : "0", there ? items[1].ptr : "0")
+		.ptr;
+}
+
+static str_t term_of(struct example *example)
+{
+	return arena_printf(
+		example->arena,
+		"\"constant\":%s,\"constant_left_out\":[%s],\"terms\":[{\"name\":\"overall\",\"mean\":%s,"
+		"\"deviation\":%s,\"scale\":%s,\"coefficient\":%s,\"left_out\":[%s]}],",
+		text(example, "constant"), array(example, "constant_left_out"), text(example, "mean"),
+		text(example, "deviation"), text(example, "scale"), text(example, "coefficient"),
+		array(example, "left_out"));
+}
+
+static str_t line_of(struct example *example)
+{
+	return arena_printf(
+		example->arena,
+		"\"centre\":%s,\"spans_variance\":%s,\"lines\":[{\"depth\":\"all\",\"labels\":100,"
+		"\"intercept\":%s,\"slope\":%s,\"variance_intercept\":%s,\"variance_slope\":%s,"
+		"\"covariance\":%s}]}",
+		text(example, "centre"), text(example, "spans_variance"), text(example, "intercept"),
+		text(example, "slope"), text(example, "variance_intercept"), text(example, "variance_slope"),
+		text(example, "covariance"));
+}
+
 /* A map with one line, of the numbers that the example names. */
 static struct model *map_of(struct example *example)
 {
 	struct model *model;
 	struct err_detail detail;
+	const char *steps = steps_of(example);
+	const str_t term = term_of(example), line = line_of(example);
 	str_t document = arena_printf(
 		example->arena,
-		"{\"format\":1,\"kind\":\"map\",\"version\":1,\"from_ms\":0,\"to_ms\":1,\"labels\":100,"
+		"{\"format\":%d,\"kind\":\"map\",\"version\":1,\"from_ms\":0,\"to_ms\":1,\"labels\":100,"
 		"\"mean\":0.5,"
 		"\"proven\":false,\"quality\":{\"cases\":0,\"log_loss\":0,\"log_loss_constant\":0,\"auroc\":"
 		"0.5,"
-		"\"auroc_low\":0.5,\"auroc_high\":0.5,\"auroc_overall\":0.5,\"ece\":0,\"ece_low\":0},"
-		"\"constant\":%s,\"constant_left_out\":[],\"terms\":[{\"name\":\"overall\",\"mean\":%s,"
-		"\"deviation\":%s,\"scale\":%s,\"coefficient\":%s,\"left_out\":[]}],\"centre\":%s,"
-		"\"applications\":{\"intercept\":0,\"slope\":0},\"segments\":{\"intercept\":0,\"slope\":0},"
-		"\"spans_variance\":%s,\"lines\":[{\"depth\":\"all\",\"labels\":100,\"intercept\":%s,"
-		"\"slope\":%s,\"variance_intercept\":%s,\"variance_slope\":%s,\"covariance\":%s}]}",
-		text(example, "constant"), text(example, "mean"), text(example, "deviation"),
-		text(example, "scale"), text(example, "coefficient"), text(example, "centre"),
-		text(example, "spans_variance"), text(example, "intercept"), text(example, "slope"),
-		text(example, "variance_intercept"), text(example, "variance_slope"),
-		text(example, "covariance"));
+		"\"auroc_low\":0.5,\"auroc_high\":0.5,\"auroc_overall\":0.5,\"ece\":0,\"ece_low\":0}," STR_FMT
+		"%s%s%s" STR_FMT,
+		*steps ? 2 : 1, STR_ARG(term), steps, spread_of(example, "applications"),
+		spread_of(example, "segments"), STR_ARG(line));
 	if (model_decode(document, &model, &detail))
 		fail_msg("%s", detail.message);
 	return model;
