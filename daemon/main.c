@@ -2,6 +2,7 @@
 #include "address/environment.h"
 #include "command/calibration.h"
 #include "command/check.h"
+#include "command/config_digest.h"
 #include "command/score.h"
 #include "common/log.h"
 #include "common/memory.h"
@@ -49,6 +50,8 @@ static err_t dispatch(const struct options *options, struct err_detail *detail)
 				.dry_run = options->dry_run,
 				.json = options->json },
 			detail);
+	case COMMAND_CONFIG_DIGEST:
+		return config_digest_run(options->operand, detail);
 	case COMMAND_HELP:
 		fputs(options_help, stdout);
 		return ERR_OK;

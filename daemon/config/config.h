@@ -300,6 +300,10 @@ DEFINE_CLEANUP(struct config, config_cleanup, config_unref)
  * in from the machine (host name, state directory); lives as long as the configuration. */
 const char *config_digest(const struct config *config);
 
+/* The text that the digest is of: a line "path=value" for every setting. It holds no secret, since what a
+ * secret would stand in is refused (config_check). Lives as long as the configuration. */
+str_t config_text(const struct config *config);
+
 /* Appends the settings that differ and that a running daemon cannot take over, separated by ", "; returns how
  * many. */
 size_t config_restart_needed(const struct config *before, const struct config *after, struct buf *names);

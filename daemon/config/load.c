@@ -10,6 +10,7 @@ struct loaded {
 	struct config config; /* first: what the outside sees */
 	atomic_uint references;
 	struct arena *arena;
+	str_t text; /* that the digest is of, in the arena */
 	char digest[DIGEST_HEX_SIZE];
 };
 
@@ -34,6 +35,7 @@ static void make_digest(struct loaded *loaded)
 {
 	_cleanup_(buf_free) struct buf text = BUF_INIT;
 	conf_render(&config_table, &loaded->config, CONF_SECRET, &text);
+	loaded->text = arena_text(loaded->arena, text.data, text.len);
 	hash_sha256_hex(text.data, text.len, loaded->digest);
 }
 
@@ -161,6 +163,11 @@ void config_unref(struct config *config)
 const char *config_digest(const struct config *config)
 {
 	return loaded_of(config)->digest;
+}
+
+str_t config_text(const struct config *config)
+{
+	return loaded_of(config)->text;
 }
 
 size_t config_restart_needed(const struct config *before, const struct config *after, struct buf *names)

@@ -289,6 +289,14 @@ const char *judge_prompt_digest(const struct judge *judge, size_t member)
 	return atomic_load(&judge->members[member].digest);
 }
 
+void judge_prompts_text(struct judge *judge, size_t member, struct buf *text)
+{
+	pthread_mutex_lock(&judge->mutex);
+	_cleanup_(prompts_cleanup) struct prompts *prompts = prompts_share(judge->members[member].prompts);
+	pthread_mutex_unlock(&judge->mutex);
+	buf_append_str(text, prompts_text(prompts));
+}
+
 const char *judge_provider(const struct judge *judge, size_t member)
 {
 	return dispatcher_endpoint(judge->dispatchers[member])->provider->name;

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "common/arena.h"
+#include "common/buf.h"
 #include "common/heartbeat.h"
 #include "common/list.h"
 
@@ -141,6 +142,9 @@ const char *judge_name(const struct judge *judge, size_t member);
 
 /* SHA-256 of the prompts that the next call is asked with, in hexadecimal. Any thread. */
 const char *judge_prompt_digest(const struct judge *judge, size_t member);
+
+/* Appends the text that this digest is the SHA-256 of. Any thread. */
+void judge_prompts_text(struct judge *judge, size_t member, struct buf *text);
 
 /* Who is asked. Any thread. */
 const char *judge_provider(const struct judge *judge, size_t member);

@@ -47,6 +47,7 @@ struct prompts {
 	_Atomic unsigned shares;
 	struct arena *arena;
 	struct template templates[JUDGE_CORRECTNESS + 1];
+	str_t text; /* that the digest is of, in the arena */
 	char digest[DIGEST_HEX_SIZE];
 };
 
@@ -224,7 +225,7 @@ static err_t load_one(struct prompts *prompts, const char *directory, enum judge
 	err_t err = directory ? read_file(prompts->arena, path, &text, detail) : ERR_OK;
 	if (err != ERR_OK)
 		return err;
-	buf_append_u64(digested, text.len);
+	buf_printf(digested, "%s %zu\n", sources[kind].file, text.len);
 	buf_append_str(digested, text);
 	hash_sha256(text.ptr, text.len, prompts->templates[kind].digest);
 	struct prompt_reader reader = {
@@ -246,6 +247,7 @@ err_t prompts_load(const char *directory, struct prompts **ret_prompts, struct e
 		if (err != ERR_OK)
 			return err;
 	}
+	prompts->text = arena_text(prompts->arena, digested.data, digested.len);
 	hash_sha256_hex(digested.data, digested.len, prompts->digest);
 	*ret_prompts = TAKE_PTR(prompts);
 	return ERR_OK;
@@ -268,6 +270,11 @@ void prompts_free(struct prompts *prompts)
 const char *prompts_digest(const struct prompts *prompts)
 {
 	return prompts->digest;
+}
+
+str_t prompts_text(const struct prompts *prompts)
+{
+	return prompts->text;
 }
 
 /* From a store that is filled at once: a system call for every nonce would be a good part of a call's cost.

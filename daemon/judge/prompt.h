@@ -38,8 +38,12 @@ void prompts_free(struct prompts *prompts);
 
 DEFINE_CLEANUP(struct prompts, prompts_cleanup, prompts_free)
 
-/* SHA-256 over both templates, in hexadecimal. */
+/* SHA-256 of prompts_text, in hexadecimal. */
 const char *prompts_digest(const struct prompts *prompts);
+
+/* Both templates, each behind a line with the name of its file and its length in bytes; as long as they live.
+ */
+str_t prompts_text(const struct prompts *prompts);
 
 /* Draws a nonce that occurs in none of the values. `draw` fills 16 random bytes; NULL: the system's. */
 void prompt_draw_nonce(const struct prompt_values *values, void (*draw)(unsigned char bytes[16]),

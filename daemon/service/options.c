@@ -27,6 +27,7 @@ const char options_help[] =
 	"  assayd calibration --config FILE --verify|--rebuild [--dry-run] [--json]\n"
 	"                                    compare the calibration with its log, or count it anew;\n"
 	"                                    --dry-run: say what a rebuild would change\n"
+	"  assayd config digest FILE         the digest by which records name that configuration\n"
 	"  assayd --help, --version\n"
 	"\n"
 	"Exit status: 0 when all went well, else of sysexits.h (64 usage, 65 data, 66 no input, 69 "
@@ -34,17 +35,19 @@ const char options_help[] =
 	"74 output failed, 75 try again, 78 configuration).\n";
 
 struct command_options {
-	const char *name;
+	const char *name; /* one word, or two */
 	enum command command;
 	bool needs_config;
-	const char *flags; /* values of long_options that it has */
+	const char *flags;   /* values of long_options that it has */
+	const char *operand; /* what it needs besides, for people; NULL: nothing */
 };
 
 static const struct command_options commands[] = {
-	{ "run", COMMAND_RUN, true, "chV" },
-	{ "score", COMMAND_SCORE, false, "csjhV" },
-	{ "check", COMMAND_CHECK, true, "cothV" },
-	{ "calibration", COMMAND_CALIBRATION, true, "cwaympknjvrdhV" },
+	{ "run", COMMAND_RUN, true, "chV", NULL },
+	{ "score", COMMAND_SCORE, false, "csjhV", NULL },
+	{ "check", COMMAND_CHECK, true, "cothV", NULL },
+	{ "calibration", COMMAND_CALIBRATION, true, "cwaympknjvrdhV", NULL },
+	{ "config digest", COMMAND_CONFIG_DIGEST, false, "hV", "FILE" },
 };
 
 static const struct option long_options[] = {
@@ -182,13 +185,27 @@ static err_t check_together(const struct options *options, struct err_detail *de
 	return options->model ? check_action("model", others, 4, detail) : ERR_OK;
 }
 
+/* The next option; false: there is none. An operand that the command has may stand before, among or behind.
+ */
+static bool next_flag(const struct command_options *command, int argc, char **argv, struct options *options,
+		      int *ret_flag)
+{
+	*ret_flag = getopt_long(argc, argv, "+:c:hV", long_options, NULL);
+	if (*ret_flag != -1)
+		return true;
+	if (!command->operand || options->operand || optind >= argc)
+		return false;
+	options->operand = argv[optind++];
+	return next_flag(command, argc, argv, options, ret_flag);
+}
+
 static err_t parse_flags(const struct command_options *command, int argc, char **argv,
 			 struct options *options, struct err_detail *detail)
 {
 	int flag;
 	opterr = 0;
 	optind = 1;
-	while ((flag = getopt_long(argc, argv, "+:c:hV", long_options, NULL)) != -1) {
+	while (next_flag(command, argc, argv, options, &flag)) {
 		if (flag == ':' || flag == '?')
 			return fail_flag(flag, argv[optind - 1], detail);
 		if (!strchr(command->flags, flag))
@@ -210,6 +227,32 @@ static bool is_flag(const char *argument, const char *longer, const char *shorte
 	return strcmp(argument, longer) == 0 || strcmp(argument, shorter) == 0;
 }
 
+/* How many arguments the command's name takes; 0: they are another one. */
+static int match_command(const struct command_options *command, int argc, char **argv)
+{
+	size_t len = strcspn(command->name, " ");
+	const char *second = command->name[len] ? command->name + len + 1 : NULL;
+	if (strlen(argv[1]) != len || memcmp(argv[1], command->name, len) != 0)
+		return 0;
+	if (!second)
+		return 1;
+	return argc > 2 && strcmp(argv[2], second) == 0 ? 2 : 0;
+}
+
+/* What is missing of what was given. */
+static err_t check_given(const struct command_options *command, const struct options *options,
+			 struct err_detail *detail)
+{
+	if (options->command != command->command) /* help or version */
+		return ERR_OK;
+	if (command->operand && !options->operand)
+		return err_fail(detail, ERR_USAGE, "assayd %s needs %s; see assayd --help", command->name,
+				command->operand);
+	if (command->needs_config && !options->config_file)
+		return err_fail(detail, ERR_USAGE, "assayd %s needs --config FILE", command->name);
+	return ERR_OK;
+}
+
 err_t options_parse(int argc, char **argv, struct options *ret_options, struct err_detail *detail)
 {
 	struct options options = { .command = COMMAND_HELP };
@@ -222,14 +265,15 @@ err_t options_parse(int argc, char **argv, struct options *ret_options, struct e
 	}
 	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
 		const struct command_options *command = &commands[i];
-		if (strcmp(argv[1], command->name) != 0)
+		int words = match_command(command, argc, argv);
+		if (words == 0)
 			continue;
 		options.command = command->command;
-		err_t err = parse_flags(command, argc - 1, argv + 1, &options, detail);
+		err_t err = parse_flags(command, argc - words, argv + words, &options, detail);
+		if (!err)
+			err = check_given(command, &options, detail);
 		if (err)
 			return err;
-		if (command->needs_config && options.command == command->command && !options.config_file)
-			return err_fail(detail, ERR_USAGE, "assayd %s needs --config FILE", command->name);
 		*ret_options = options;
 		return ERR_OK;
 	}

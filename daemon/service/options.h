@@ -8,12 +8,14 @@ enum command {
 	COMMAND_SCORE,
 	COMMAND_CHECK,
 	COMMAND_CALIBRATION,
+	COMMAND_CONFIG_DIGEST,
 	COMMAND_HELP,
 	COMMAND_VERSION
 };
 
 struct options {
 	enum command command;
+	const char *operand;	   /* what the command is about; NULL: it has none */
 	const char *config_file;   /* or NULL */
 	const char *catalog_file;  /* or NULL */
 	const char *window;	   /* calibration: "1h", "24h" or "7d"; or NULL */

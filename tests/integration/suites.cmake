@@ -3,7 +3,7 @@ suite(audit_interop 120)
 suite(avro_interop 180)
 suite(calibration 180 COVERS command/calibration)
 suite(cli 400 SANITIZED
-  COVERS command/check command/check_files command/check_http command/findings command/score command/score_view
+  COVERS command/check command/check_files command/check_http command/config_digest command/findings command/score command/score_view
   command/settings service/options main address/environment common/output common/pem common/terminal)
 suite(dead_letters 180 SANITIZED)
 suite(drift 180)

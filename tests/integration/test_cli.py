@@ -95,6 +95,10 @@ def test_output_that_does_not_arrive(line, config_file):
 WRONG_USAGES = {
     "": "a command is missing",
     "sing": 'unknown command "sing"',
+    "config": 'unknown command "config"',
+    "config digest": "assayd config digest needs FILE",
+    "config digest a b": '"b" is too much',
+    "config digest a --config b": "assayd config digest has no option --config",
     "--loud": "a command comes before the options",
     "score --loud": "unknown option --loud",
     "score -lc x": "unknown option -l",
@@ -129,6 +133,17 @@ def test_wrong_usage(line):
     done = assayd(*line.split())
     assert done.returncode == USAGE, done
     assert WRONG_USAGES[line] in one_sentence(done)
+
+
+def test_config_digest(config_file):
+    digest = assayd("config", "digest", config_file(""))
+    assert digest.returncode == 0 and digest.stderr == "" and re.fullmatch("[0-9a-f]{64}\n", digest.stdout), digest
+    assert assayd("config", "digest", config_file("# nothing\n")).stdout == digest.stdout
+    assert assayd("config", "digest", config_file("http: { listen = \"127.0.0.1:1\"; };")).stdout != digest.stdout
+    assert assayd("config", "--help", "digest").returncode == USAGE
+    assert assayd("config", "digest", "--help").returncode == 0
+    bad = assayd("config", "digest", config_file("http: { listen = 1; };"))
+    assert bad.returncode == CONFIG and "http.listen" in one_sentence(bad)
 
 
 @pytest.mark.parametrize("command", ["run", "score"])
@@ -937,6 +952,7 @@ def test_score_runs_on_the_target_and_asks_the_judge(postgres, judge, shop_targe
     assert record["judge"]["decision"] == "ACCEPT_HIGH"
     assert record["evaluation"]["passed"] is True
     assert record["provenance"]["catalog_digest"]
+    assert assayd("config", "digest", config).stdout == record["provenance"]["config_digest"] + "\n"
 
 
 def test_check_of_a_working_setup(kafka, topics, postgres, judge, shop_target, calibration_database, config_file):

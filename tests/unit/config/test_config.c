@@ -1,5 +1,6 @@
 #include "config/config.h"
 
+#include "common/hash.h"
 #include "tests/unit/config/files.h"
 
 static err_t load_text(const char *text, struct config **ret_config, struct err_detail *detail)
@@ -554,6 +555,25 @@ static void digest(void **state)
 	assert_string_not_equal(config_digest(key), config_digest(empty));
 }
 
+/* Whoever has the text can compute the digest; names of secrets are not in it, nor what the machine adds. */
+static void text_of_digest(void **state)
+{
+	(void)state;
+	char digest[DIGEST_HEX_SIZE];
+	setenv("STATE_DIRECTORY", "/var/lib/of-this-machine", 1);
+	_cleanup_(config_cleanup) struct config *config =
+		load(JUDGE("api_key_file = \"/name/of/secret\";") "pipeline: { workers = 3; };");
+	unsetenv("STATE_DIRECTORY");
+	str_t text = config_text(config);
+	hash_sha256_hex(text.ptr, text.len, digest);
+	assert_string_equal(config_digest(config), digest);
+	assert_string_equal(config->pipeline.state_directory, "/var/lib/of-this-machine");
+	assert_non_null(strstr(text.ptr, "\npipeline.workers=3\n"));
+	assert_null(strstr(text.ptr, "/name/of/secret"));
+	assert_null(strstr(text.ptr, "of-this-machine"));
+	assert_non_null(strstr(text.ptr, "\nkafka.instance_id=none\n"));
+}
+
 static void restart_needed(void **state)
 {
 	(void)state;
@@ -720,6 +740,7 @@ int main(void)
 		cmocka_unit_test(files_that_cannot_be_read),
 		cmocka_unit_test(detail_may_be_missing),
 		cmocka_unit_test(digest),
+		cmocka_unit_test(text_of_digest),
 		cmocka_unit_test(restart_needed),
 		cmocka_unit_test(several_judges),
 		cmocka_unit_test(references),

@@ -1,6 +1,8 @@
 /* What becomes of calls: verdicts, failures, repeats, places and limits, reloads and stops. */
 #include "scripted_judge.h"
 
+#include "common/hash.h"
+
 #include <pthread.h>
 
 static void test_verdicts(void **state)
@@ -430,6 +432,11 @@ static void test_reload(void **state)
 	judge_server_write_prompts(folder, "other words");
 	assert_int_equal(judge_reload(batch.judge, &settings, 1, &detail), ERR_OK);
 	assert_string_not_equal(judge_prompt_digest(batch.judge, 0), before);
+	_cleanup_(buf_free) struct buf text = BUF_INIT;
+	char digest[DIGEST_HEX_SIZE];
+	judge_prompts_text(batch.judge, 0, &text);
+	hash_sha256_hex(text.data, text.len, digest);
+	assert_string_equal(judge_prompt_digest(batch.judge, 0), digest);
 	judge_server_release(&server);
 	judge_batch_wait(&batch);
 	assert_int_equal(batch.calls[0].verdict.error, ERR_OK);

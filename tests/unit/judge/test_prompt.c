@@ -65,6 +65,23 @@ static void test_builtin_prompts_are_the_files(void **state)
 	assert_string_not_equal(prompts_digest(builtin), prompts_digest(others));
 }
 
+/* Whoever has the text can compute the digest, and read both templates. */
+static void test_text_of_digest(void **state)
+{
+	(void)state;
+	static const char relevance[] =
+		"[system]\nx\n[user]\n{{dialect}} {{nonce}}{{question}}{{nonce}}{{sql}}{{nonce}}";
+	_cleanup_(prompts_cleanup) struct prompts *prompts = NULL;
+	_cleanup_(buf_free) struct buf expected = BUF_INIT;
+	char digest[DIGEST_HEX_SIZE];
+	assert_int_equal(load(relevance, &prompts, NULL), ERR_OK);
+	buf_printf(&expected, "relevance.txt %zu\n%scorrectness.txt %zu\n%s", strlen(relevance), relevance,
+		   strlen(GOOD_CORRECTNESS), GOOD_CORRECTNESS);
+	assert_true(str_equal(prompts_text(prompts), buf_str(&expected)));
+	hash_sha256_hex(expected.data, expected.len, digest);
+	assert_string_equal(prompts_digest(prompts), digest);
+}
+
 static void test_rendering(void **state)
 {
 	(void)state;
@@ -263,6 +280,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_builtin_prompts_are_the_files),
+		cmocka_unit_test(test_text_of_digest),
 		cmocka_unit_test(test_rendering),
 		cmocka_unit_test(test_faulty_templates),
 		cmocka_unit_test(test_words_of_chat_templates),
