@@ -4,6 +4,7 @@
  */
 #include "calibration/model/model.h"
 #include "compare/compare.h"
+#include "compare/sample.h"
 #include "event/response.h"
 #include "event/sampling.h"
 #include "judge/panel.h"
@@ -551,6 +552,32 @@ static void result_of_rows(struct example *example)
 	put(example, opt_double(asks(example, "result.score") ? verdict.score : verdict.content_match_rate));
 }
 
+/* Groups of rows in the order of their hashes, twice as many and one more as are kept; the rows of the first
+ * `others` are not the truth's. */
+static void fill_sample(struct compare_sample *sample, size_t rows, size_t group, size_t others)
+{
+	const str_t same = STR("same"), other = STR("other");
+	for (size_t i = 0; i < 2 * rows + group; i++)
+		compare_sample_row(sample, i < others ? &other : &same, i / group + 1);
+}
+
+static void estimate(struct example *example)
+{
+	static const struct compare_digest_column column = { 0, COMPARE_TEXT };
+	size_t rows = whole(example, "rows"), group = whole(example, "group");
+	const struct compare_tolerance tolerance = compare_tolerance_of(&(struct compare_options){ 0 });
+	struct compare_sample *ours = compare_sample_new(&column, 1, rows, SIZE_MAX / 4);
+	struct compare_sample *theirs = compare_sample_new(&column, 1, rows, SIZE_MAX / 4);
+	struct compare_estimate found = { .known = false };
+	fill_sample(ours, rows, group, rows - whole(example, "matched"));
+	fill_sample(theirs, rows, group, 0);
+	compare_sample_estimate(ours, 100, theirs, 100, &tolerance, example->arena, &found);
+	compare_sample_free(ours);
+	compare_sample_free(theirs);
+	assert_true(found.known && found.rows == rows);
+	put(example, opt_double(asks(example, "result.match_rate_low") ? found.low : found.high));
+}
+
 static void result(struct example *example)
 {
 	if (asks(example, "result.weight"))
@@ -561,6 +588,8 @@ static void result(struct example *example)
 		put(example, opt_double(compare_ladder(number(example, "rate"))));
 	if (asks(example, "result.score") || asks(example, "result.content_match_rate"))
 		result_of_rows(example);
+	if (asks(example, "result.match_rate_low") || asks(example, "result.match_rate_high"))
+		estimate(example);
 	if (asks(example, "result.equal_numbers"))
 		put_flag(example, are_equal(example));
 	if (asks(example, "result.slower_than_truth"))
