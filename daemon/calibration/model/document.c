@@ -116,6 +116,19 @@ static int append(const char *data, size_t size, void *buf)
 	return 0;
 }
 
+static json_t *write_places(const struct model *model)
+{
+	json_t *array = json_array();
+	for (size_t i = 0; i < model->places_count; i++) {
+		json_t *object = json_object();
+		set(object, "log_odds", model->places[i].log_odds);
+		set(object, "shift", model->places[i].near.shift);
+		set(object, "variance", model->places[i].near.variance);
+		json_array_append_new(array, object);
+	}
+	return array;
+}
+
 void model_encode(const struct model *model, struct buf *document)
 {
 	const struct model_info *info = &model->info;
@@ -141,6 +154,8 @@ void model_encode(const struct model *model, struct buf *document)
 	json_object_set_new(root, "applications", write_spread(&model->applications));
 	json_object_set_new(root, "segments", write_spread(&model->segments));
 	set(root, "spans_variance", model->spans_variance);
+	if (model->places_count > 0)
+		json_object_set_new(root, "places", write_places(model));
 	json_t *lines = json_array();
 	for (size_t i = 0; i < model->nodes_count; i++)
 		json_array_append_new(lines, write_node(&model->nodes[i]));
@@ -367,6 +382,31 @@ static void read_steps(struct reader *reader, const json_t *root)
 	model->steps_count = count;
 }
 
+/* Those of before this part of the interval have none. */
+static void read_places(struct reader *reader, const json_t *root)
+{
+	struct model *model = reader->model;
+	if (!json_object_get(root, "places"))
+		return;
+	const json_t *array = member(reader, root, "places", JSON_ARRAY);
+	size_t count = json_array_size(array);
+	if (count == 0 || count > MODEL_PLACES_MAX) {
+		fail(reader, "places");
+		return;
+	}
+	model->places = ARENA_ARRAY(model->arena, struct model_place, count);
+	for (size_t i = 0; i < count && !reader->failed; i++) {
+		const json_t *object = json_array_get(array, i);
+		struct model_place *place = &model->places[i];
+		place->log_odds = number(reader, object, "log_odds", -NUMBER_MAX, NUMBER_MAX);
+		place->near.shift = number(reader, object, "shift", -NUMBER_MAX, NUMBER_MAX);
+		place->near.variance = number(reader, object, "variance", 0, NUMBER_MAX);
+		if (i > 0 && place->log_odds <= place[-1].log_odds)
+			fail(reader, "log_odds");
+	}
+	model->places_count = count;
+}
+
 static void read_model(struct reader *reader, const json_t *root)
 {
 	struct model *model = reader->model;
@@ -392,6 +432,7 @@ static void read_model(struct reader *reader, const json_t *root)
 	model->applications = read_spread(reader, root, "applications");
 	model->segments = read_spread(reader, root, "segments");
 	model->spans_variance = number(reader, root, "spans_variance", 0, NUMBER_MAX);
+	read_places(reader, root);
 	read_nodes(reader, root);
 }
 

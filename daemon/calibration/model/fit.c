@@ -110,6 +110,25 @@ static int compare_firsts(const void *left, const void *right)
 	return order ? order : (a->place > b->place) - (a->place < b->place);
 }
 
+/* Answers to one question get the number of the first of them; where nothing is known of the question, each
+ * gets one of its own. */
+static void number_questions(struct model_sample *sample, struct arena *arena)
+{
+	struct placed *placed = ARENA_ARRAY(arena, struct placed, sample->count);
+	size_t known = 0;
+	sample->questions = ARENA_ARRAY(arena, size_t, sample->count);
+	for (size_t i = 0; i < sample->count; i++) {
+		const double *features = sample->items[i]->item.features;
+		sample->questions[i] = i;
+		if (features && features[FEATURE_QUESTION_LENGTH] > 0)
+			placed[known++] = (struct placed){ sample->items[i], i, i };
+	}
+	qsort(placed, known, sizeof *placed, compare_placed);
+	for (size_t i = 1; i < known; i++)
+		if (compare_questions(placed[i - 1].example, placed[i].example) == 0)
+			sample->questions[placed[i].place] = sample->questions[placed[i - 1].place];
+}
+
 /* Spans of about as many examples each, by the time at which a question was first asked: answers to one
  * question tell of each other, so all of them are in one span. */
 static void divide(struct model_sample *sample, enum model_kind kind, struct arena *arena)
@@ -172,12 +191,14 @@ err_t model_fit(const struct model_example *examples, size_t count, const struct
 					   .to_ms = sample.items[sample.count - 1]->scored_at_ms,
 					   .labels = (int64_t)sample.count };
 	model->mean = mean_of(&sample);
+	number_questions(&sample, scratch);
 	divide(&sample, options->kind, scratch);
 	double *scores = ARENA_ARRAY(scratch, double, sample.count);
 	err = model_fit_score(&sample, options->stopping, model, scores, detail);
 	if (err)
 		return err;
 	model_fit_lines(&sample, scores, model);
+	model_fit_places(&sample, scores, model);
 	*ret_model = TAKE_PTR(model);
 	return ERR_OK;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "calibration/model/model.h"
+#include "calibration/statistics/nearby.h"
 
 /* Parts of about as many examples each: every one is left out in turn. */
 #define MODEL_SPANS 10
@@ -49,6 +50,15 @@ struct model_step {
 	double left_out[MODEL_SPANS]; /* likewise without the examples of each span */
 };
 
+/* What labels near a value leave open of it, whatever form the lines have; in between it is linear. A
+ * document has at most so many of them. */
+#define MODEL_PLACES_MAX 64
+
+struct model_place {
+	double log_odds;
+	struct nearby near;
+};
+
 /* Variances of what children of a node differ from it by. */
 struct model_spread {
 	double intercept, slope;
@@ -70,7 +80,9 @@ struct model {
 	struct model_node *nodes; /* that of all cases first, then sorted */
 	size_t nodes_count;
 	struct model_spread applications, segments;
-	double spans_variance; /* of the intercept, between parts of the examples */
+	double spans_variance;	    /* of the intercept, between parts of the examples */
+	struct model_place *places; /* by log odds; none: of a document that was written without them */
+	size_t places_count;
 };
 
 /* Zeroed, with one reference. */
@@ -96,7 +108,8 @@ const struct model_node *model_find(const struct model *model, const struct mode
 struct model_sample {
 	const struct model_example **items;
 	size_t count;
-	int *spans; /* the part that each is in, 0..MODEL_SPANS - 1 */
+	size_t *questions; /* equal for what may be answers to one question */
+	int *spans;	   /* the part that each is in, 0..MODEL_SPANS - 1 */
 };
 
 /* Examples scored after a moment, along the time: whatever is summed over them does not depend on the order
@@ -128,3 +141,9 @@ double model_effective_share(const struct model_sample *sample);
 
 /* Fills centre, nodes and variances. */
 void model_fit_lines(const struct model_sample *sample, const double *scores, struct model *model);
+
+/* Fills places, from the line of all cases. */
+void model_fit_places(const struct model_sample *sample, const double *scores, struct model *model);
+
+/* Beyond the outermost place no label is near. */
+struct nearby model_place_at(const struct model *model, double log_odds);

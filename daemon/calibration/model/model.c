@@ -169,10 +169,11 @@ bool model_estimate(const struct model *model, const struct model_case *item, st
 			  from_centre * from_centre * (line->variance_slope + spread.slope) +
 			  spread.intercept + model->spans_variance +
 			  line->slope * line->slope * score.variance;
-	double half = MODEL_Z * sqrt(fmax(variance, 0));
+	const struct nearby near = model_place_at(model, odds);
+	double half = MODEL_Z * sqrt(fmax(variance, 0) + near.variance);
 	*ret = (struct model_estimate){ .value = outcomes_sigmoid(odds),
-					.low = outcomes_sigmoid(odds - half),
-					.high = outcomes_sigmoid(odds + half),
+					.low = outcomes_sigmoid(odds + fmin(near.shift, 0) - half),
+					.high = outcomes_sigmoid(odds + fmax(near.shift, 0) + half),
 					.labels = model->info.labels,
 					.segment_labels = node->depth == MODEL_SEGMENT ? node->labels : 0,
 					.log_odds = odds };

@@ -12,10 +12,13 @@
  *
  *   log odds = line.intercept + line.slope · (score − centre),   value = 1 / (1 + e^−log odds)
  *
- * The interval at 95 % has four parts: the line's posterior variance (Laplace), the score's (jackknife over
- * spans), what applications and segments differ by, and what spans differ by. Spans are ten parts of the
- * examples, along the time; answers to questions that features do not tell apart are in one, since they are
- * right and wrong together.
+ * The interval at 95 % has five parts: the line's posterior variance (Laplace), the score's (jackknife over
+ * spans), what applications and segments differ by, what spans differ by, and what labels near the value
+ * leave open of it, whatever form the lines have (statistics/nearby.h); the end towards which these differ
+ * from the line is moved by the difference. Spans are ten parts of the examples, along the time; answers to
+ * questions that features do not tell apart are in one, since they are right and wrong together. For the
+ * same reason they count as one label where labels near a value are looked at: an interval that begins at
+ * 0.8, which HIGH takes, needs some tens of different questions there, nearly all of them right.
  *
  * Fitting sorts examples into a total order first: the same examples in any order give the same document to
  * the last byte.

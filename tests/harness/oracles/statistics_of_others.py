@@ -136,12 +136,26 @@ def binned(sample, most):
 
 
 QUERIES = numpy.array([0.0, 0.05, 0.1, 0.2, 0.333, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.99, 1.0])
+PLACES = numpy.array([-4.0, -1.5, -0.25, 0.0, 1.0, 2.5, 6.9, 12.0])
 
 
-def isotonic(sample):
-    model = sklearn.isotonic.IsotonicRegression(out_of_bounds="clip")
-    model.fit(sample.score, sample.correct, sample_weight=sample.weight)
-    return model.predict(QUERIES)
+def nearby(sample):
+    """Shift and variance at each place: three neighbours are a group, which weighs as much as its heaviest case."""
+    odds = scipy.special.logit(numpy.minimum(sample.score, 0.999))
+    group, found = numpy.arange(len(odds)) // 3, []
+    for place in PLACES:
+        weight = sample.weight * numpy.maximum(0, 1 - numpy.abs(odds - place))
+        for number in numpy.unique(group[weight > 0]):
+            weight[group == number] *= weight[group == number].max() / weight[group == number].sum()
+        prior = scipy.stats.norm(0, numpy.sqrt((1 + place**2) / 4))
+
+        def pull(shift, weight=weight, prior=prior):
+            return (weight * (sample.correct - scipy.special.expit(odds + shift))).sum() - shift / prior.var()
+
+        shift = scipy.optimize.brentq(pull, -1000, 1000, xtol=1e-15, rtol=1e-15)
+        p = scipy.special.expit(odds + shift)
+        found += [shift, 1 / ((weight * p * (1 - p)).sum() + 1 / prior.var())]
+    return found
 
 
 def venn_abers(sample):
@@ -291,7 +305,7 @@ def array(name, values):
 
 def write():
     text = "/* Made by tests/harness/oracles/statistics_of_others.py --write, with numpy, scipy and scikit-learn. */\n"
-    text += array("queries", QUERIES) + array("cusum_thresholds", thresholds())
+    text += array("queries", QUERIES) + array("places", PLACES) + array("cusum_thresholds", thresholds())
     names = []
     for sample in samples():
         name = f"sample_{sample.name}"
@@ -302,7 +316,7 @@ def write():
         for part, values in (
             ("scores", sample.score), ("labels", sample.correct), ("weights", sample.weight), ("auroc", auroc(sample)),
             ("risk_area", area), ("risk_points", points), ("errors", error), ("bins", parts),
-            ("isotonic", isotonic(sample)), ("venn_abers", venn_abers(sample)), ("platt", platt(sample)),
+            ("nearby", nearby(sample)), ("venn_abers", venn_abers(sample)), ("platt", platt(sample)),
             ("cusum", cusum(forecasts)),
         ):
             text += array(f"{name}_{part}", values)

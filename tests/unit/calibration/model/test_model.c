@@ -334,6 +334,8 @@ static void test_new_segments_are_uncertain(void **state)
 	arena_free(world.arena);
 }
 
+static void replace(struct buf *document, const char *from, const char *to);
+
 /* A document has room for some lines; those with the most labels are in it, the others have their parents'.
  */
 static void test_lines_are_limited(void **state)
@@ -359,6 +361,91 @@ static void test_lines_are_limited(void **state)
 	model_unref(decoded);
 	buf_free(&document);
 	arena_free(world.arena);
+}
+
+/* ---- answers to one question ---- */
+
+/* Answers to a question (0: to one that is not known): to an easy one all are right, or with what is left of
+ * `together` all are wrong; of others some are right. */
+static void draw_answers(struct world *world, size_t question, int answers, bool easy, double together)
+{
+	bool right = uniform(&world->dice) < together;
+	for (int i = 0; i < answers; i++) {
+		draw_of(world, HERE, 0);
+		struct model_example *example = &world->examples[world->count - 1];
+		double *features = ARENA_ARRAY(world->arena, double, FEATURE_COUNT_);
+		features[FEATURE_QUESTION_LENGTH] = question ? 2 + 1e-3 * (double)question : 0;
+		features[FEATURE_CANDIDATES_GIVEN] = 1;
+		features[FEATURE_AGREEMENT_RESULTS] = easy ? 0.9 : 0.2;
+		example->item.features = features;
+		example->item.overall = opt_double(1);
+		example->correct = easy ? right : uniform(&world->dice) < 0.2;
+	}
+}
+
+static bool is_high(const struct model *model, const struct model_case *item)
+{
+	struct model_estimate estimate;
+	assert_true(model_estimate(model, item, &estimate));
+	return estimate.value >= 0.9 && estimate.low >= 0.8;
+}
+
+/* Whether an easy question's answer is HIGH, by a model of so many easy questions and as many others; and
+ * whether it would be, did the interval not look at the labels near its value. */
+static bool easy_is_high(uint64_t seed, size_t questions, int answers, double together, bool known,
+			 bool *ret_without)
+{
+	struct world world = world_new(seed);
+	struct buf document = BUF_INIT;
+	struct model *decoded = NULL;
+	for (size_t i = 0; i < 2 * questions; i++)
+		draw_answers(&world, known ? i + 1 : 0, answers, i % 2, together);
+	struct model *model = fit(&world, world.count, MODEL_FEATURES);
+	const struct model_case *item = &world.examples[world.count - 1].item;
+	bool high = is_high(model, item);
+	model_encode(model, &document);
+	replace(&document, "\"places\"", "\"x\"");
+	assert_int_equal(model_decode(buf_str(&document), &decoded, NULL), ERR_OK);
+	*ret_without = is_high(decoded, item);
+	model_unref(model);
+	model_unref(decoded);
+	buf_free(&document);
+	arena_free(world.arena);
+	return high;
+}
+
+/* HIGH takes different questions: so many answers to a few of them show no more than these. */
+static void test_high_takes_questions(void **state)
+{
+	(void)state;
+	bool without;
+	assert_false(easy_is_high(1, 16, 25, 1, true, &without));
+	assert_true(without);
+	assert_true(easy_is_high(1, 16, 25, 1, false, &without));
+	assert_true(easy_is_high(1, 400, 1, 1, true, &without));
+	assert_true(easy_is_high(2, 400, 3, 0.99, true, &without));
+}
+
+/* Where 85 % of the easy questions are answered rightly, HIGH is luck of the sample. */
+static void test_high_is_seldom_luck(void **state)
+{
+	(void)state;
+	static const struct {
+		size_t questions;
+		int answers;
+	} cases[] = { { 20, 13 }, { 40, 13 }, { 80, 4 }, { 150, 2 } };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		int high = 0, without = 0;
+		for (uint64_t seed = 0; seed < 40; seed++) {
+			bool also;
+			high += easy_is_high(500 + seed, cases[i].questions, cases[i].answers, 0.85, true,
+					     &also);
+			without += also;
+		}
+		print_message("%zu questions, %d answers each: HIGH in %d of 40 samples, else in %d\n",
+			      cases[i].questions, cases[i].answers, high, without);
+		assert_true(high <= 2);
+	}
 }
 
 /* ---- documents ---- */
@@ -402,8 +489,6 @@ static void test_order_does_not_matter(void **state)
 	buf_free(&other);
 	arena_free(world.arena);
 }
-
-static void replace(struct buf *document, const char *from, const char *to);
 
 /* A map has steps from some hundred labels on, and says what no line does. */
 static void test_maps_have_steps(void **state)
@@ -583,6 +668,13 @@ static void test_foreign_documents(void **state)
 		{ "\"application 1\"", "\"z\"", false },
 		{ "\"variance_slope\":", "\"variance_slope\":-1,\"x\":", false },
 		{ "\"spans_variance\":", "\"spans_variance\":\"1\",\"x\":", false },
+		{ "\"places\":", "\"x\":", true },
+		{ "\"places\":[", "\"places\":[0,", false },
+		{ "\"places\":[", "\"places\":[],\"x\":[", false },
+		{ "\"places\":[", "\"places\":0,\"x\":[", false },
+		{ "\"log_odds\":-7", "\"log_odds\":7", false },
+		{ "\"shift\":", "\"shift\":1e300,\"x\":", false },
+		{ "\"variance\":", "\"variance\":-1,\"x\":", false },
 		{ "\"quality\":", "\"quality\":[],\"x\":", false },
 		{ "\"to_ms\":", "\"to_ms\":-1,\"x\":", false },
 		{ "\"labels\":", "\"labels\":0,\"x\":", false },
@@ -680,6 +772,8 @@ int main(void)
 		cmocka_unit_test(test_leaves_unusable_examples_out),
 		cmocka_unit_test(test_new_segments_are_uncertain),
 		cmocka_unit_test(test_lines_are_limited),
+		cmocka_unit_test(test_high_takes_questions),
+		cmocka_unit_test(test_high_is_seldom_luck),
 		cmocka_unit_test(test_order_does_not_matter),
 		cmocka_unit_test(test_maps_have_steps),
 		cmocka_unit_test(test_steps_are_limited),

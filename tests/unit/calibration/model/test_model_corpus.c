@@ -16,7 +16,7 @@
 #include "calibration/statistics/discrimination.h"
 #include "tests/harness/fixtures/labelled.h"
 
-enum { DATABASES_MAX = 32, BINS = 10, DRAWS = 5 };
+enum { DATABASES_MAX = 32, BINS = 10, DRAWS = 5, HIGH_DRAWS = 10 };
 
 static struct {
 	struct arena *arena;
@@ -269,6 +269,22 @@ static void test_some_labels_with_agreement(void **state)
 	learns_some(true, 1000, 0.85, 0.04);
 }
 
+/* As answers come to a daemon: an application for each database, a segment for each model. Few labels are
+ * few questions, and what is right of all of these may be wrong of many others. */
+static void test_high_holds_of_few_labels(void **state)
+{
+	static const size_t LABELS[] = { 100, 300, 1000 };
+	(void)state;
+	skip_without_corpus();
+	for (size_t i = 0; i < sizeof LABELS / sizeof *LABELS; i++)
+		for (uint64_t seed = 1; seed <= HIGH_DRAWS; seed++) {
+			struct feed feed = FEEDS[1];
+			feed.shuffled = feed.agreement = true;
+			feed.labels = LABELS[i];
+			assert_true(measure(&feed, 1000 * seed).high_holds);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -276,6 +292,7 @@ int main(void)
 		cmocka_unit_test(test_learns_with_agreement),
 		cmocka_unit_test(test_some_labels_without_agreement),
 		cmocka_unit_test(test_some_labels_with_agreement),
+		cmocka_unit_test(test_high_holds_of_few_labels),
 	};
 	return cmocka_run_group_tests(tests, read_corpus, free_corpus);
 }

@@ -3,8 +3,8 @@
 #include "calibration/statistics/binned.h"
 #include "calibration/statistics/cusum.h"
 #include "calibration/statistics/discrimination.h"
-#include "calibration/statistics/isotonic.h"
 #include "calibration/statistics/logistic.h"
+#include "calibration/statistics/nearby.h"
 #include "calibration/statistics/platt.h"
 #include "calibration/statistics/student.h"
 #include "calibration/statistics/venn_abers.h"
@@ -39,7 +39,7 @@ static const struct sample {
 	size_t count;
 	const double *scores, *weights;
 	const bool *labels;
-	const double *auroc, *risk_area, *risk_points, *errors, *bins, *isotonic, *venn_abers, *platt, *cusum;
+	const double *auroc, *risk_area, *risk_points, *errors, *bins, *nearby, *venn_abers, *platt, *cusum;
 	size_t risk_numbers, bins_numbers;
 } samples[] = {
 #define SAMPLE(name, count)                                                                                  \
@@ -54,7 +54,7 @@ static const struct sample {
 		sample_##name##_risk_points,                                                                 \
 		sample_##name##_errors,                                                                      \
 		sample_##name##_bins,                                                                        \
-		sample_##name##_isotonic,                                                                    \
+		sample_##name##_nearby,                                                                      \
 		sample_##name##_venn_abers,                                                                  \
 		sample_##name##_platt,                                                                       \
 		sample_##name##_cusum,                                                                       \
@@ -170,19 +170,58 @@ static void test_binned(void **state)
 	with_samples(check_binned);
 }
 
-static void check_isotonic(const struct sample *sample, const struct outcome *outcomes, struct arena *arena)
+/* Scores as log odds, three cases that are neighbours in a group. */
+static void check_nearby(const struct sample *sample, const struct outcome *outcomes, struct arena *arena)
 {
-	struct err_detail detail = { "" };
-	struct isotonic isotonic;
-	check_err(isotonic_fit(outcomes, sample->count, arena, &isotonic, &detail), &detail);
-	for (size_t i = 0; i < COUNT(queries); i++)
-		check(sample->name, isotonic_value(&isotonic, queries[i]), sample->isotonic[i]);
+	struct nearby_case *cases = ARENA_ARRAY(arena, struct nearby_case, sample->count);
+	bool backwards = false;
+	for (size_t i = 0; i < sample->count; i++)
+		backwards |= outcomes[i].score != sample->scores[i];
+	for (size_t i = 0; i < sample->count; i++) {
+		double score = fmin(outcomes[i].score, 0.999);
+		cases[i] = (struct nearby_case){ log(score / (1 - score)), outcomes[i].weight,
+						 (backwards ? sample->count - 1 - i : i) / 3,
+						 outcomes[i].correct };
+	}
+	for (size_t i = 0; i < COUNT(places); i++) {
+		const struct nearby found = nearby_at(cases, sample->count, places[i]);
+		check(sample->name, found.shift, sample->nearby[2 * i]);
+		check(sample->name, found.variance, sample->nearby[2 * i + 1]);
+	}
 }
 
-static void test_isotonic(void **state)
+static void test_nearby(void **state)
 {
 	(void)state;
-	with_samples(check_isotonic);
+	with_samples(check_nearby);
+}
+
+/* Cases of a group are one case, whose label is their mean; far ones are none; without any an interval at 95
+ * % reaches from every value to even odds. */
+static void test_nearby_groups(void **state)
+{
+	struct nearby_case cases[40];
+	(void)state;
+	for (size_t i = 0; i < 40; i++)
+		cases[i] = (struct nearby_case){ 2, 1, i / 10, i < 30 };
+	const struct nearby grouped = nearby_at(cases, 40, 2);
+	for (size_t i = 0; i < 4; i++)
+		cases[i] = (struct nearby_case){ 2, 1, i, i < 3 };
+	const struct nearby alone = nearby_at(cases, 4, 2);
+	check("a group", grouped.shift, alone.shift);
+	check("a group", grouped.variance, alone.variance);
+	assert_true(alone.shift < 0);
+	const struct nearby far = nearby_at(cases, 4, 3), none = nearby_at(NULL, 0, 3);
+	check("far", far.shift, 0);
+	check("far", far.variance, nearby_prior(3));
+	assert_memory_equal(&far, &none, sizeof far);
+	for (double odds = -20; odds <= 20; odds++)
+		assert_true(1.96 * sqrt(nearby_prior(odds)) >= 0.97 * fabs(odds));
+	/* all wrong where the map is all but sure */
+	for (size_t i = 0; i < 40; i++)
+		cases[i] = (struct nearby_case){ 30, 1e6, i, false };
+	const struct nearby wrong = nearby_at(cases, 40, 30);
+	assert_true(wrong.shift < -30 && wrong.variance > 0 && isfinite(wrong.shift));
 }
 
 static void check_venn_abers(const struct sample *sample, const struct outcome *outcomes, struct arena *arena)
@@ -328,14 +367,12 @@ static void test_refused(void **state)
 		struct err_detail detail = { "" };
 		struct discrimination discrimination;
 		struct binned_part *parts;
-		struct isotonic isotonic;
 		struct venn_abers *predictor;
 		struct platt platt;
 		size_t n = cases[i].count, count;
 		const err_t found[] = {
 			discrimination_of(outcomes, n, &discrimination, &detail),
 			binned_equal_mass(outcomes, n, BINS, arena, &parts, &count, &detail),
-			isotonic_fit(outcomes, n, arena, &isotonic, &detail),
 			venn_abers_fit(outcomes, n, arena, &predictor, &detail),
 			platt_fit(outcomes, n, &platt, &detail),
 		};
@@ -498,7 +535,8 @@ int main(void)
 		cmocka_unit_test(test_auroc),
 		cmocka_unit_test(test_risk),
 		cmocka_unit_test(test_binned),
-		cmocka_unit_test(test_isotonic),
+		cmocka_unit_test(test_nearby),
+		cmocka_unit_test(test_nearby_groups),
 		cmocka_unit_test(test_venn_abers),
 		cmocka_unit_test(test_platt),
 		cmocka_unit_test(test_logistic),
