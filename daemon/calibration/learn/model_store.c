@@ -1,5 +1,6 @@
 #include "calibration/learn/model_store.h"
 
+#include "calibration/store/cases.h"
 #include "calibration/store/retention.h"
 #include "database/values.h"
 
@@ -40,8 +41,8 @@ static int feature_of(const char *name)
 	return -1;
 }
 
-/* Those that this version has; what is no number counts as 0. */
-static double *read_features(const char *json, struct arena *arena)
+/* Those that this version has; what is no number counts as 0. Beside them stands which question it is. */
+static double *read_features(const char *json, struct arena *arena, uint64_t *ret_question)
 {
 	double *values = ARENA_ARRAY(arena, double, FEATURE_COUNT_);
 	json_t *object = json_loads(json, 0, NULL), *value;
@@ -53,6 +54,8 @@ static double *read_features(const char *json, struct arena *arena)
 		if (feature >= 0 && fabs(number) <= FEATURES_BOUND)
 			values[feature] = number;
 	}
+	double question = json_number_value(json_object_get(object, CALIBRATION_QUESTION));
+	*ret_question = question > 0 && question <= CALIBRATION_QUESTION_MAX ? (uint64_t)question : 0;
 	json_decref(object);
 	return values;
 }
@@ -72,7 +75,7 @@ static struct model_example example_at(const PGresult *result, int row, struct a
 	for (size_t i = 0; i < MODEL_ID_BYTES && key[2 * i] && key[2 * i + 1]; i++)
 		example.id[i] = (unsigned char)(16 * digit_of(key[2 * i]) + digit_of(key[2 * i + 1]));
 	if (!PQgetisnull(result, row, 8))
-		example.item.features = read_features(PQgetvalue(result, row, 8), arena);
+		example.item.features = read_features(PQgetvalue(result, row, 8), arena, &example.question);
 	return example;
 }
 

@@ -41,6 +41,8 @@ static int compare_contents(const struct model_example *a, const struct model_ex
 	if (!order)
 		order = compare_numbers(a->weight, b->weight);
 	if (!order)
+		order = (a->question > b->question) - (a->question < b->question);
+	if (!order)
 		order = a->item.overall.set - b->item.overall.set;
 	if (!order)
 		order = compare_numbers(a->item.overall.value, b->item.overall.value);
@@ -110,6 +112,22 @@ static int compare_firsts(const void *left, const void *right)
 	return order ? order : (a->place > b->place) - (a->place < b->place);
 }
 
+/* Of those whose question is known, or at least what features say of it. */
+static int compare_known(const struct model_example *a, const struct model_example *b)
+{
+	int order = str_compare(a->item.segment.application, b->item.segment.application);
+	if (!order)
+		order = (a->question > b->question) - (a->question < b->question);
+	return order || a->question ? order : compare_questions(a, b);
+}
+
+static int compare_placed_known(const void *left, const void *right)
+{
+	const struct placed *a = left, *b = right;
+	int order = compare_known(a->example, b->example);
+	return order ? order : (a->place > b->place) - (a->place < b->place);
+}
+
 /* Answers to one question get the number of the first of them; where nothing is known of the question, each
  * gets one of its own. */
 static void number_questions(struct model_sample *sample, struct arena *arena)
@@ -120,12 +138,12 @@ static void number_questions(struct model_sample *sample, struct arena *arena)
 	for (size_t i = 0; i < sample->count; i++) {
 		const double *features = sample->items[i]->item.features;
 		sample->questions[i] = i;
-		if (features && features[FEATURE_QUESTION_LENGTH] > 0)
+		if (sample->items[i]->question || (features && features[FEATURE_QUESTION_LENGTH] > 0))
 			placed[known++] = (struct placed){ sample->items[i], i, i };
 	}
-	qsort(placed, known, sizeof *placed, compare_placed);
+	qsort(placed, known, sizeof *placed, compare_placed_known);
 	for (size_t i = 1; i < known; i++)
-		if (compare_questions(placed[i - 1].example, placed[i].example) == 0)
+		if (compare_known(placed[i - 1].example, placed[i].example) == 0)
 			sample->questions[placed[i].place] = sample->questions[placed[i - 1].place];
 }
 

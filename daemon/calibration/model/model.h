@@ -17,8 +17,9 @@
  * leave open of it, whatever form the lines have (statistics/nearby.h); the end towards which these differ
  * from the line is moved by the difference. Spans are ten parts of the examples, along the time; answers to
  * questions that features do not tell apart are in one, since they are right and wrong together. For the
- * same reason they count as one label where labels near a value are looked at: an interval that begins at
- * 0.8, which HIGH takes, needs some tens of different questions there, nearly all of them right.
+ * same reason answers to one question count as one label where labels near a value are looked at: an interval
+ * that begins at 0.8, which HIGH takes, needs some tens of different questions there, nearly all of them
+ * right.
  *
  * Fitting sorts examples into a total order first: the same examples in any order give the same document to
  * the last byte.
@@ -144,7 +145,8 @@ struct model_example {
 	struct model_case item;
 	int64_t scored_at_ms;
 	unsigned char id[MODEL_ID_BYTES]; /* of the event; orders those of one time */
-	double weight;			  /* 1 / its probability of being labelled; more than 0 */
+	uint64_t question; /* equal for answers to one question of an application; 0: it is not known */
+	double weight;	   /* 1 / its probability of being labelled; more than 0 */
 	bool correct;
 };
 

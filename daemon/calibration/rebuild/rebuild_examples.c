@@ -6,9 +6,10 @@
 
 #define KEYS "day, application, label_source, event_key, partition, record_offset"
 
-/* Features are compared by their digests. */
+/* Features are compared by their digests, without the question, which rows of before do not have. */
 #define VALUES                                                                                               \
-	"scored_at, model, prompt_version, overall, weight, correct, md5(features::text) AS features, "      \
+	"scored_at, model, prompt_version, overall, weight, correct, md5((features - '" CALIBRATION_QUESTION \
+	"')::text) AS features, "                                                                            \
 	"probability"
 
 #define COPY                                                                                                 \

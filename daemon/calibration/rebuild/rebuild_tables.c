@@ -364,7 +364,8 @@ err_t rebuild_tables_copy_memory(struct database *database, int64_t since_ms, st
 			     "AND '" CALIBRATION_OTHER "' NOT IN (s.application, c.application)) "           \
 			     "OR (s.correct IS DISTINCT FROM c.correct "                                     \
 			     "AND scored_at >= to_timestamp($5::bigint / 1000.0)) "                          \
-			     "OR ((s.features, s.probability) IS DISTINCT FROM (c.features, c.probability) " \
+			     "OR ((s.features - '" CALIBRATION_QUESTION "', s.probability) "                 \
+			     "IS DISTINCT FROM (c.features - '" CALIBRATION_QUESTION "', c.probability) "    \
 			     "AND record_offset >= l.learnt)"
 
 #define COMPARE_FEEDBACK                                                                                     \

@@ -86,9 +86,33 @@ static bool is_name(str_t text)
 	return text.len > 0 && text.len <= MAX_FEATURE_NAME;
 }
 
-/* A JSON object. */
-static str_t write_features(const struct record_confidence *confidence, struct arena *arena)
+/* 0: there is none. */
+static uint64_t number_question(const struct generated_query *input)
 {
+	struct buf text = BUF_INIT;
+	unsigned char digest[DIGEST_BYTES];
+	uint64_t number = 0;
+	for (size_t i = 0; input && i < input->question.len; i++) {
+		unsigned char c = (unsigned char)input->question.ptr[i];
+		if (c > ' ')
+			buf_append_char(&text, (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c));
+		else if (text.len > 0 && text.data[text.len - 1] != ' ')
+			buf_append_char(&text, ' ');
+	}
+	if (text.len > 0 && text.data[text.len - 1] == ' ')
+		text.len--;
+	hash_sha256(text.data, text.len, digest);
+	for (size_t i = 0; text.len > 0 && i < 7; i++)
+		number = number << 8 | digest[i];
+	buf_free(&text);
+	return number >> 4;
+}
+
+/* A JSON object. */
+static str_t write_features(const struct scored_query *scored, struct arena *arena)
+{
+	const struct record_confidence *confidence = &scored->confidence;
+	uint64_t question = number_question(scored->input);
 	struct buf json = BUF_INIT;
 	size_t count = confidence->features_count < MAX_FEATURES ? confidence->features_count : MAX_FEATURES;
 	if (count == 0)
@@ -100,6 +124,9 @@ static str_t write_features(const struct record_confidence *confidence, struct a
 		buf_printf(&json, "%s\"" STR_FMT "\":", json.len ? "," : "{", STR_ARG(feature->name));
 		append_double(&json, feature->value);
 	}
+	if (question)
+		buf_printf(&json, "%s\"" CALIBRATION_QUESTION "\":%llu", json.len ? "," : "{",
+			   (unsigned long long)question);
 	buf_append_text(&json, json.len ? "}" : "{}");
 	str_t text = arena_str(arena, buf_str(&json));
 	buf_free(&json);
@@ -134,7 +161,7 @@ err_t calibration_case_read(const struct codec *codec, const void *data, size_t 
 		.correct = label && label->correct,
 		.event = calibration_event_key(scored->event_id),
 		.key = calibration_event_key(scored->event_id),
-		.features = write_features(&scored->confidence, arena),
+		.features = write_features(scored, arena),
 		.probability = read_probability(&scored->confidence),
 	};
 	if (scored->confidence.overall.set && !calibration_case_valid(&item))

@@ -27,6 +27,11 @@ struct calibration_event_key {
 /* The key of an event_id. Pure. */
 struct calibration_event_key calibration_event_key(str_t event_id);
 
+/* Beside the features: a number of the question, from its digest, whatever the case of its letters and its
+ * white space. Rows of before have none. */
+#define CALIBRATION_QUESTION	 "question"
+#define CALIBRATION_QUESTION_MAX 4503599627370495.0 /* 2^52 - 1: exact as a double */
+
 /* One scored event with an overall confidence. The texts are the caller's. */
 struct calibration_case {
 	int64_t scored_at_ms;
@@ -41,7 +46,7 @@ struct calibration_case {
 	struct calibration_event_key event; /* empty: it is not remembered for feedback */
 	/* likewise, whether or not it is remembered; empty: it is not sampled */
 	struct calibration_event_key key;
-	str_t features;		  /* that are not 0, by name, as JSON; absent: it has none */
+	str_t features; /* that are not 0, by name, as JSON, with CALIBRATION_QUESTION; absent: it has none */
 	opt_double_t probability; /* 0..1, as its record has it */
 	bool untested;		  /* the probability is not kept for the test of drift */
 	int32_t partition;	  /* of its record, likewise below; for those that are remembered */

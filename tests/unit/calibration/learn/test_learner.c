@@ -55,8 +55,9 @@ static struct calibration_case new_case(struct arena *arena, int number, int lab
 		.correct = luck < truth,
 		.event = calibration_event_key(id),
 		.key = calibration_event_key(id),
-		.features = arena_printf(arena, "{\"anchors\":%d,\"errors\":%d,\"of another version\":1}",
-					 anchors, errors),
+		.features = arena_printf(
+			arena, "{\"anchors\":%d,\"errors\":%d,\"of another version\":1,\"question\":%d}",
+			anchors, errors, number + 1),
 		.offset = number,
 	};
 }
@@ -101,6 +102,7 @@ static void test_keeps_labels_of_results_alone(void **state)
 	assert_true(examples[0].item.features[FEATURE_ANCHORS] == 1);
 	assert_true(examples[0].item.features[FEATURE_ERRORS] == 1);
 	assert_true(examples[0].item.features[FEATURE_LENGTH] == 0);
+	assert_int_equal(examples[0].question, 6);
 	for (size_t i = 0; i < MODEL_ID_BYTES; i++) {
 		char byte[3];
 		snprintf(byte, sizeof byte, "%02x", examples[0].id[i]);

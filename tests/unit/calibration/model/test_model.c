@@ -365,16 +365,24 @@ static void test_lines_are_limited(void **state)
 
 /* ---- answers to one question ---- */
 
-/* Answers to a question (0: to one that is not known): to an easy one all are right, or with what is left of
+/* What is known of a question: nothing, features of its own, or its number. */
+enum knowledge { UNKNOWN, BY_FEATURES, BY_NUMBER };
+
+/* Answers to a question: to an easy one all are right, or with what is left of
  * `together` all are wrong; of others some are right. */
-static void draw_answers(struct world *world, size_t question, int answers, bool easy, double together)
+static void draw_answers(struct world *world, size_t question, enum knowledge known, int answers, bool easy,
+			 double together)
 {
 	bool right = uniform(&world->dice) < together;
 	for (int i = 0; i < answers; i++) {
 		draw_of(world, HERE, 0);
 		struct model_example *example = &world->examples[world->count - 1];
 		double *features = ARENA_ARRAY(world->arena, double, FEATURE_COUNT_);
-		features[FEATURE_QUESTION_LENGTH] = question ? 2 + 1e-3 * (double)question : 0;
+		if (known != UNKNOWN)
+			features[FEATURE_QUESTION_LENGTH] =
+				2 + (known == BY_FEATURES ? 1e-3 * (double)question : 0);
+		if (known == BY_NUMBER)
+			example->question = 1000 + question;
 		features[FEATURE_CANDIDATES_GIVEN] = 1;
 		features[FEATURE_AGREEMENT_RESULTS] = easy ? 0.9 : 0.2;
 		example->item.features = features;
@@ -392,14 +400,14 @@ static bool is_high(const struct model *model, const struct model_case *item)
 
 /* Whether an easy question's answer is HIGH, by a model of so many easy questions and as many others; and
  * whether it would be, did the interval not look at the labels near its value. */
-static bool easy_is_high(uint64_t seed, size_t questions, int answers, double together, bool known,
+static bool easy_is_high(uint64_t seed, size_t questions, int answers, double together, enum knowledge known,
 			 bool *ret_without)
 {
 	struct world world = world_new(seed);
 	struct buf document = BUF_INIT;
 	struct model *decoded = NULL;
 	for (size_t i = 0; i < 2 * questions; i++)
-		draw_answers(&world, known ? i + 1 : 0, answers, i % 2, together);
+		draw_answers(&world, i, known, answers, i % 2, together);
 	struct model *model = fit(&world, world.count, MODEL_FEATURES);
 	const struct model_case *item = &world.examples[world.count - 1].item;
 	bool high = is_high(model, item);
@@ -419,11 +427,13 @@ static void test_high_takes_questions(void **state)
 {
 	(void)state;
 	bool without;
-	assert_false(easy_is_high(1, 16, 25, 1, true, &without));
+	assert_false(easy_is_high(1, 16, 25, 1, BY_NUMBER, &without));
 	assert_true(without);
-	assert_true(easy_is_high(1, 16, 25, 1, false, &without));
-	assert_true(easy_is_high(1, 400, 1, 1, true, &without));
-	assert_true(easy_is_high(2, 400, 3, 0.99, true, &without));
+	assert_false(easy_is_high(1, 16, 25, 1, BY_FEATURES, &without));
+	assert_true(easy_is_high(1, 16, 25, 1, UNKNOWN, &without));
+	assert_true(easy_is_high(1, 400, 1, 1, BY_NUMBER, &without));
+	assert_true(easy_is_high(1, 400, 1, 1, BY_FEATURES, &without));
+	assert_true(easy_is_high(2, 400, 3, 0.99, BY_NUMBER, &without));
 }
 
 /* Where 85 % of the easy questions are answered rightly, HIGH is luck of the sample. */
@@ -438,8 +448,8 @@ static void test_high_is_seldom_luck(void **state)
 		int high = 0, without = 0;
 		for (uint64_t seed = 0; seed < 40; seed++) {
 			bool also;
-			high += easy_is_high(500 + seed, cases[i].questions, cases[i].answers, 0.85, true,
-					     &also);
+			high += easy_is_high(500 + seed, cases[i].questions, cases[i].answers, 0.85,
+					     BY_NUMBER, &also);
 			without += also;
 		}
 		print_message("%zu questions, %d answers each: HIGH in %d of 40 samples, else in %d\n",

@@ -227,6 +227,7 @@ static void test_examples_that_were_changed(void **state)
 		{ "UPDATE calibration_examples SET features = features || '{\"length\": 2.25}' WHERE "
 		  "" FIRST_EXAMPLE,
 		  1 },
+		{ "UPDATE calibration_examples SET features = features || '{\"question\": 5}'", 0 },
 		{ "INSERT INTO calibration_examples SELECT day, application, label_source, "
 		  "gen_random_uuid(), "
 		  "partition, record_offset, scored_at, model, prompt_version, overall, weight, correct, "
@@ -759,6 +760,7 @@ static void test_a_memory_that_was_changed(void **state)
 		  "(partition, "
 		  "record_offset) IN (SELECT partition, record_offset FROM calibration_events LIMIT 1)",
 		  1, 0 },
+		{ "UPDATE calibration_events SET features = features || '{\"question\": 5}'", 0, 0 },
 		{ "DELETE FROM calibration_feedback WHERE " FIRST_MESSAGE, 0, 1 },
 		{ "UPDATE calibration_feedback SET correct = NOT correct WHERE " FIRST_MESSAGE, 0, 1 },
 	};

@@ -104,6 +104,44 @@ static void test_probability_as_published(void **state)
 	json_decref(record);
 }
 
+/* A question has one number, however it is written; a record without features or without a question has none.
+ */
+static void test_questions_have_numbers(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *question;
+		bool same;
+	} QUESTIONS[] = { { "How many  cities are there?", true },
+			  { " how MANY\tcities are\nthere? ", true },
+			  { "How many cities are there", false },
+			  { "How manycities are there?", false } };
+	_cleanup_(codec_cleanup) struct codec *codec = new_codec(WIRE_JSON);
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	json_t *record = full_record(), *input = json_object_get(record, "input");
+	struct calibration_case first, item;
+	json_object_set_new(json_object_get(record, "confidence"), "features",
+			    json_pack("{s:f}", "anchors", 1.5));
+	assert_true(json_is_object(input));
+	for (size_t i = 0; i < sizeof QUESTIONS / sizeof *QUESTIONS; i++) {
+		json_object_set_new(input, "question", json_string(QUESTIONS[i].question));
+		assert_int_equal(read_json(codec, record, arena, &item), ERR_OK);
+		first = i == 0 ? item : first;
+		const char *number = strstr(item.features.ptr, "\"" CALIBRATION_QUESTION "\":");
+		assert_non_null(number);
+		double value = strtod(number + strlen("\"" CALIBRATION_QUESTION "\":"), NULL);
+		assert_true(value > 1e9 && value <= CALIBRATION_QUESTION_MAX);
+		assert_int_equal(str_equal(item.features, first.features), QUESTIONS[i].same);
+	}
+	json_object_set_new(input, "question", json_string(" \n"));
+	assert_int_equal(read_json(codec, record, arena, &item), ERR_OK);
+	assert_null(strstr(item.features.ptr, "\"" CALIBRATION_QUESTION "\":"));
+	json_object_set_new(json_object_get(record, "confidence"), "features", json_object());
+	assert_int_equal(read_json(codec, record, arena, &item), ERR_OK);
+	assert_false(str_present(item.features));
+	json_decref(record);
+}
+
 /* A value that no field of the other's type can hold. */
 static json_t *wrong_value(const json_t *value)
 {
@@ -192,6 +230,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_formats_agree),
 		cmocka_unit_test(test_probability_as_published),
+		cmocka_unit_test(test_questions_have_numbers),
 		cmocka_unit_test(test_wrong_anywhere),
 		cmocka_unit_test(test_missing),
 	};
