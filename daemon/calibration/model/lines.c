@@ -20,6 +20,12 @@ enum { STEPS_MAX = 50, HALVINGS_MAX = 30, DEVIATIONS = 6 };
 static const double DEVIATION[DEVIATIONS] = { 0, 0.1, 0.2, 0.4, 0.8, 1.6 };
 static const double BELIEF[DEVIATIONS] = { 0.25, 0.2, 0.2, 0.2, 0.1, 0.05 };
 
+/* So many deviations a child's line has to be off its parent's before the labels count that say so: of the
+ * first labels, and of many. */
+#define DOUBTS_FIRST 2.5
+#define DOUBTS_LATER 1.0
+#define FIRST_LABELS 20.0
+
 /* Of the slopes, as a share of the intercepts'. */
 #define SLOPE_SHARE 0.25
 
@@ -469,6 +475,40 @@ static void limit_nodes(struct model *model)
 	qsort(model->nodes, model->nodes_count, sizeof *model->nodes, model_compare_nodes);
 }
 
+/* What is left of a difference between a node's line and its parent's: of few labels only what is beyond
+ * doubt, so that they do no harm. */
+static double keep(int64_t labels, double difference, double variance)
+{
+	double first = fmin(1, FIRST_LABELS / (double)labels);
+	double doubt = (DOUBTS_LATER + (DOUBTS_FIRST - DOUBTS_LATER) * first) * sqrt(variance);
+	return copysign(fmax(0, fabs(difference) - doubt), difference);
+}
+
+/* Towards the parents' lines, which are before their children's; what is taken away widens the interval. */
+static void hold_back(struct model *model)
+{
+	_cleanup_(arena_cleanup) struct arena *scratch = arena_new();
+	struct model_line *fitted = ARENA_ARRAY(scratch, struct model_line, model->nodes_count);
+	for (size_t i = 0; i < model->nodes_count; i++)
+		fitted[i] = model->nodes[i].line;
+	for (size_t i = 1; i < model->nodes_count; i++) {
+		struct model_node *node = &model->nodes[i];
+		const struct model_node *parent =
+			model_find(model, &node->segment, (enum model_depth)(node->depth - 1));
+		const struct model_line *line = &fitted[parent - model->nodes];
+		double intercept = node->line.intercept - line->intercept;
+		double slope = node->line.slope - line->slope;
+		node->line.intercept =
+			parent->line.intercept + keep(node->labels, intercept, node->line.variance_intercept);
+		node->line.slope = parent->line.slope + keep(node->labels, slope, node->line.variance_slope);
+		double away = node->line.intercept - fitted[i].intercept;
+		double turned = node->line.slope - fitted[i].slope;
+		node->line.variance_intercept += away * away;
+		node->line.variance_slope += turned * turned;
+		node->line.covariance += away * turned;
+	}
+}
+
 /* Spans as the only children of what is known of the segments. */
 static double fit_spans(const struct line_row *rows, const int *spans, size_t count,
 			const struct model *model, struct arena *arena)
@@ -504,5 +544,6 @@ void model_fit_lines(const struct model_sample *sample, const double *scores, st
 	double questions = fit_spans(rows, sample->spans, sample->count, model, scratch);
 	double times = fit_spans(rows, NULL, sample->count, model, scratch);
 	model->spans_variance = fmax(questions, times);
+	hold_back(model);
 	limit_nodes(model);
 }

@@ -254,8 +254,8 @@ static double loss_of(double value, double truth)
 }
 
 /* Beside 4,000 labels of old segments a new one gets its first labels: its values lose no more than those of
- * its parent, which are those of a segment of its application that has no label. */
-static double harm(enum model_kind kind, double deviation, size_t labels, double *ret_gain)
+ * its parent, which are those of a segment of its application that has no label: all together, and each. */
+static double harm(enum model_kind kind, double deviation, size_t labels, double *ret_worst)
 {
 	struct world world = world_new(100 + labels);
 	double shifts[SEGMENTS], own = 0, parents = 0, worst = -INFINITY;
@@ -290,7 +290,7 @@ static double harm(enum model_kind kind, double deviation, size_t labels, double
 	print_message("%s, deviation %.1f, %zu labels each (%zu in all): %+.3f %%, worst segment %+.3f %%\n",
 		      model_kind_name(kind), deviation, labels, learnt - old, 100 * (own / parents - 1),
 		      100 * worst);
-	*ret_gain = 1 - own / parents;
+	*ret_worst = worst;
 	return own / parents - 1;
 }
 
@@ -299,14 +299,44 @@ static void test_first_labels_do_no_harm(void **state)
 	(void)state;
 	static const size_t LABELS[] = { 0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100, 200 };
 	static const double DEVIATIONS[] = { 0, 0.3, 1 };
-	double gain;
+	double worst;
 	for (int kind = MODEL_MAP; kind <= MODEL_FEATURES; kind++)
 		for (size_t i = 0; i < sizeof DEVIATIONS / sizeof *DEVIATIONS; i++)
-			for (size_t j = 0; j < sizeof LABELS / sizeof *LABELS; j++)
-				assert_true(harm((enum model_kind)kind, DEVIATIONS[i], LABELS[j], &gain) <=
-					    0.01);
-	harm(MODEL_FEATURES, 1, 100, &gain);
-	assert_true(gain > 0.05);
+			for (size_t j = 0; j < sizeof LABELS / sizeof *LABELS; j++) {
+				double all = harm((enum model_kind)kind, DEVIATIONS[i], LABELS[j], &worst);
+				assert_true(all <= 0.0005 && worst <= 0.01);
+			}
+	assert_true(harm(MODEL_FEATURES, 1, 30, &worst) < -0.03);
+	assert_true(harm(MODEL_FEATURES, 1, 100, &worst) < -0.1);
+}
+
+/* Of a segment whose answers are as often right as others', but whatever the features say, many labels show
+ * that. */
+static void test_slopes_are_learnt(void **state)
+{
+	(void)state;
+	struct world world = world_new(5);
+	double farthest = 0, others = 0;
+	for (int i = 0; i < 4000; i++)
+		draw_of(&world, segment_of(world.arena, i % 40), (i % 40 - 19.5) / 11.5);
+	for (int i = 0; i < 4000; i++) {
+		draw_of(&world, HERE, 0);
+		world.examples[world.count - 1].correct = uniform(&world.dice) < 0.5;
+	}
+	struct model *model = fit(&world, world.count, MODEL_FEATURES);
+	for (size_t i = 4000; i < world.count; i++) {
+		struct model_estimate estimate;
+		struct model_case item = world.examples[i].item;
+		assert_true(model_estimate(model, &item, &estimate));
+		farthest = fmax(farthest, fabs(estimate.value - 0.5));
+		item.segment.application = STR("another");
+		assert_true(model_estimate(model, &item, &estimate));
+		others = fmax(others, fabs(estimate.value - 0.5));
+	}
+	print_message("at most %.3f from even odds, others %.3f\n", farthest, others);
+	assert_true(farthest < others / 2);
+	model_unref(model);
+	arena_free(world.arena);
 }
 
 /* What differs from segment to segment makes the interval of a new one wide. */
@@ -780,6 +810,7 @@ int main(void)
 		cmocka_unit_test(test_needs_its_inputs),
 		cmocka_unit_test(test_refuses_too_few_labels),
 		cmocka_unit_test(test_leaves_unusable_examples_out),
+		cmocka_unit_test(test_slopes_are_learnt),
 		cmocka_unit_test(test_new_segments_are_uncertain),
 		cmocka_unit_test(test_lines_are_limited),
 		cmocka_unit_test(test_high_takes_questions),
