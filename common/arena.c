@@ -1,5 +1,7 @@
 #include "common/arena.h"
 
+#include "common/utf8.h"
+
 #include <stdalign.h>
 
 #define FIRST_CHUNK_BYTES   4096u
@@ -145,6 +147,13 @@ str_t arena_printf(struct arena *arena, const char *format, ...)
 	vsnprintf(text, (size_t)len + 1, format, again);
 	va_end(again);
 	return (str_t){ text, (size_t)len };
+}
+
+str_t arena_excerpt(struct arena *arena, str_t text, size_t bytes)
+{
+	if (!str_present(text) || text.len <= bytes)
+		return text;
+	return arena_printf(arena, "%.*s…", (int)utf8_valid_prefix(text.ptr, bytes), text.ptr);
 }
 
 void arena_adopt(struct arena *parent, struct arena *child)

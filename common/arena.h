@@ -41,6 +41,10 @@ char *arena_strdup(struct arena *arena, const char *text);
 /* Formatted text in the arena. */
 str_t arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The text, or, of one that is longer, at most `bytes` of it, whole characters, and "…". Of an absent text
+ * none. */
+str_t arena_excerpt(struct arena *arena, str_t text, size_t bytes);
+
 /* Moves all memory of `child` into `parent` and releases the child's handle. NULL child: nothing. */
 void arena_adopt(struct arena *parent, struct arena *child);
 

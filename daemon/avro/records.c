@@ -518,7 +518,7 @@ static const struct record_type DISPOSITION = TABLE(DISPOSITION_FIELDS, "Disposi
 #define RECORD record_error
 static const struct field ERROR_FIELDS[] = {
 	REQUIRED(metric, FIELD_TEXT), REQUIRED(code, FIELD_TEXT), DEFAULTED(message, FIELD_TEXT, 0),
-	REQUIRED(input, FIELD_TEXT),  REQUIRED(time, FIELD_TIME),
+	REQUIRED(input, FIELD_TEXT),  REQUIRED(time, FIELD_TIME), NULLABLE(sql, FIELD_TEXT),
 };
 static const struct record_type METRIC_ERROR = TABLE(ERROR_FIELDS, "MetricError");
 static const struct field METRIC_ERROR_ITEM = ITEM_OF(METRIC_ERROR);

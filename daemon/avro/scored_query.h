@@ -360,6 +360,8 @@ struct record_error {
 	str_t message;
 	str_t input;  /* identity of the input: event_id */
 	int64_t time; /* ms since 1970 */
+	str_t sql;    /* an excerpt of the text that it is about; or absent */
+	size_t text;  /* which one, not published: 0 the answer, 1 + place of a truth's query */
 };
 
 struct record_stage {

@@ -203,9 +203,7 @@ static str_t segment_of(struct event *event)
 
 static str_t excerpt(struct event *event, str_t text)
 {
-	if (!str_present(text) || text.len <= EXCERPT_BYTES)
-		return text;
-	return arena_printf(event->arena, "%.*s…", (int)utf8_valid_prefix(text.ptr, EXCERPT_BYTES), text.ptr);
+	return arena_excerpt(event->arena, text, EXCERPT_BYTES);
 }
 
 /* The truth that the record is about, as far as it repeats it. */

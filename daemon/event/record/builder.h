@@ -92,6 +92,7 @@ str_t record_server_message(const struct record_builder *builder, str_t message)
  * record_build_judge. */
 void record_redact_verdicts(struct record_builder *builder);
 
-/* Takes literals out of the messages of all errors, where the record hides them. To be called when all errors
- * are there, before anything repeats them. */
-void record_redact_errors(struct record_builder *builder);
+/* Takes literals out of the messages of all errors, where the record hides them, and gives each the SQL that
+ * it is about, as far as the record shows it. To be called when all errors are there, before anything repeats
+ * them. */
+void record_finish_errors(struct record_builder *builder);

@@ -104,10 +104,7 @@ void record_build_known_wrong(struct record_builder *builder)
 
 static str_t cut(const struct record_builder *builder, str_t text)
 {
-	struct arena *arena = builder->facts->arena;
-	if (text.len <= MAX_REASON_BYTES)
-		return text;
-	return arena_printf(arena, "%.*s…", (int)utf8_valid_prefix(text.ptr, MAX_REASON_BYTES), text.ptr);
+	return arena_excerpt(builder->facts->arena, text, MAX_REASON_BYTES);
 }
 
 /* What the errors of a finding say: the first ones, and how many more there are. */

@@ -11,12 +11,8 @@
 
 static str_t cut_message(const struct record_builder *builder, str_t message)
 {
-	struct arena *arena = builder->facts->arena;
-	message = record_server_message(builder, message);
-	if (!str_present(message) || message.len <= MAX_MESSAGE_BYTES)
-		return message;
-	size_t len = utf8_valid_prefix(message.ptr, MAX_MESSAGE_BYTES);
-	return arena_printf(arena, "%.*s…", (int)len, message.ptr);
+	return arena_excerpt(builder->facts->arena, record_server_message(builder, message),
+			     MAX_MESSAGE_BYTES);
 }
 
 /* What names of columns may show: a database names what has no name by its text, literals included. */

@@ -9,7 +9,8 @@ void record_add_stage(struct record_facts *facts, enum stage stage, const char *
 			(struct record_stage){ str_from(stage_name(stage)), str_from(status), duration_us };
 }
 
-void record_add_error(struct record_facts *facts, const char *metric, err_t err, const char *message)
+static void add_error(struct record_facts *facts, size_t text, const char *metric, err_t err,
+		      const char *message)
 {
 	if (facts->errors_count == RECORD_ERRORS_MAX)
 		return;
@@ -19,8 +20,22 @@ void record_add_error(struct record_facts *facts, const char *metric, err_t err,
 		.message = str_from(arena_strdup(facts->arena, message)),
 		.input = facts->query ? facts->query->event_id : STR_NONE,
 		.time = clock_wall_ms(),
+		.text = text,
 	};
 	ARENA_PUSH(facts->arena, facts->errors, facts->errors_count, facts->errors_capacity, error);
+}
+
+void record_add_error(struct record_facts *facts, const char *metric, err_t err, const char *message)
+{
+	add_error(facts, 0, metric, err, message);
+}
+
+void record_add_truth_error(struct record_facts *facts, size_t truth, const char *metric, err_t err,
+			    const char *message)
+{
+	const struct record_analysis *analysis = &facts->analysis;
+	bool is_query = truth < analysis->truth_queries_count; /* a table has no text */
+	add_error(facts, is_query ? 1 + analysis->truth_places[truth] : 0, metric, err, message);
 }
 
 str_t record_truth_name(const struct record_facts *facts, size_t truth)

@@ -111,8 +111,13 @@ struct record_facts {
 /* Notes how long a stage took and how it went ("ok", "failed", "skipped"; static texts). */
 void record_add_stage(struct record_facts *facts, enum stage stage, const char *status, int64_t duration_us);
 
-/* Notes that a metric could not be computed, now; `message` is copied into the arena, `metric` is static. */
+/* Notes that a metric of the answer could not be computed, now; `message` is copied into the arena, `metric`
+ * is static. */
 void record_add_error(struct record_facts *facts, const char *metric, err_t err, const char *message);
+
+/* The same because of a truth, of analysis.truth_places. */
+void record_add_truth_error(struct record_facts *facts, size_t truth, const char *metric, err_t err,
+			    const char *message);
 
 /* "PostgreSQL", …: as people call it; static. */
 const char *record_dialect_name(enum sql_dialect dialect);

@@ -88,7 +88,7 @@ struct scored_query *record_build(struct record_facts *facts, const struct recor
 	record_build_known_wrong(&builder);
 	record_build_evaluation(&builder);
 	record_build_label(&builder);
-	record_redact_errors(&builder);
+	record_finish_errors(&builder);
 	record_build_disposition(&builder);
 	fill_advice(&builder);
 	record_build_rules(&builder);

@@ -4,6 +4,8 @@
 
 #include <jansson.h>
 
+#define MAX_ERROR_SQL_BYTES 400
+
 bool record_hides_literals(const struct record_builder *builder)
 {
 	return builder->facts->config->records.redact_literals;
@@ -60,11 +62,29 @@ str_t record_server_message(const struct record_builder *builder, str_t message)
 	return record_foreign_message(builder, sql_redaction_quotations(message, builder->facts->arena));
 }
 
-void record_redact_errors(struct record_builder *builder)
+/* `text` as in struct record_error. */
+static str_t shown_sql(const struct record_builder *builder, size_t text)
+{
+	const struct record_facts *facts = builder->facts;
+	const struct generated_query *query = facts->query;
+	str_t sql = query->sql;
+	if (!facts->config->records.embed_input)
+		return STR_NONE;
+	if (record_hides_literals(builder))
+		sql = builder->redactions[text].text;
+	else if (text > 0)
+		sql = text == 1 ? query->ground_truth->sql : query->ground_truth->alternatives[text - 2];
+	return arena_excerpt(facts->arena, sql, MAX_ERROR_SQL_BYTES);
+}
+
+void record_finish_errors(struct record_builder *builder)
 {
 	struct record_facts *facts = builder->facts;
-	for (size_t i = 0; i < facts->errors_count; i++)
-		facts->errors[i].message = record_foreign_message(builder, facts->errors[i].message);
+	for (size_t i = 0; i < facts->errors_count; i++) {
+		struct record_error *error = &facts->errors[i];
+		error->message = record_foreign_message(builder, error->message);
+		error->sql = shown_sql(builder, error->text);
+	}
 }
 
 /* Also what several judges say is made of them. */

@@ -88,9 +88,14 @@ static void flag_result(struct record_builder *builder, const struct validation_
 	builder->truth_failed = result->status == VALIDATION_GROUND_TRUTH_FAILED;
 	str_t message =
 		facts->validation_asked ? record_server_message(builder, result->message) : result->message;
-	if (result->error && !several_broken(facts, result))
-		record_add_error(facts, stage_name(STAGE_RESULT), result->error,
-				 str_present(message) ? message.ptr : err_text(result->error));
+	if (!result->error || several_broken(facts, result))
+		return;
+	const char *metric = stage_name(STAGE_RESULT);
+	const char *text = str_present(message) ? message.ptr : err_text(result->error);
+	if (builder->truth_failed)
+		record_add_truth_error(facts, result->truth_index, metric, result->error, text);
+	else
+		record_add_error(facts, metric, result->error, text);
 }
 
 /* Truths that do not run, beside others that do or that do not run either; of one alone that does not, what
@@ -115,7 +120,8 @@ static void flag_broken(struct record_builder *builder, const struct validation_
 		if (more > 0)
 			message = arena_printf(facts->arena, STR_FMT " (and %zu more do not run)",
 					       STR_ARG(message), more);
-		record_add_error(facts, stage_name(STAGE_RESULT), broken->error, message.ptr);
+		record_add_truth_error(facts, analysis->truths_asked[broken->truth_index],
+				       stage_name(STAGE_RESULT), broken->error, message.ptr);
 	}
 }
 

@@ -35,7 +35,7 @@ static opt_double_t fail_by_truth(struct record_builder *builder, const char *me
 				: arena_printf(facts->arena,
 					       STR_FMT " cannot be parsed: " STR_FMT "; fix the ground truth",
 					       STR_ARG(where), STR_ARG(why));
-	record_add_error(facts, metric, ERR_SQL_UNPARSABLE, message.ptr);
+	record_add_truth_error(facts, truth_query(builder), metric, ERR_SQL_UNPARSABLE, message.ptr);
 	return opt_double(0);
 }
 

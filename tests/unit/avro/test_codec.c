@@ -275,8 +275,12 @@ static struct record_evaluation full_evaluation = { 0.7, false, true, full_weigh
 static struct record_label full_label = { 0.5, true, LABEL_CORRECTNESS, 4 };
 static struct record_recommendation full_advice[] = { { STR("expand_query"), STR("t") } };
 static struct record_disposition full_disposition = { RECORD_ACTION_VERIFY, full_advice, 1 };
-static struct record_error full_errors[] = { { STR("judge"), STR("judge_timeout"), STR("LLM judge timeout"),
-					       STR("e"), 1700000000000 } };
+static struct record_error full_errors[] = { { .metric = STR("judge"),
+					       .code = STR("judge_timeout"),
+					       .message = STR("LLM judge timeout"),
+					       .input = STR("e"),
+					       .time = 1700000000000,
+					       .sql = STR("SELECT 1") } };
 static struct record_stage full_stages[] = { { STR("decode"), STR("ok"), 12 } };
 
 static struct scored_query *full_scored(struct arena *arena)
@@ -417,7 +421,7 @@ static const char SCORED_JSON[] =
 	"\"correct\":true,\"source\":\"CORRECTNESS\",\"weight\":4},\"review_required\":true,"
 	"\"recommendations\":[{\"code\":\"expand_query\",\"text\":\"t\"}],\"errors\":[{\"metric\":\"judge\","
 	"\"code\":\"judge_timeout\",\"message\":\"LLM judge "
-	"timeout\",\"input\":\"e\",\"time\":1700000000000}],"
+	"timeout\",\"input\":\"e\",\"time\":1700000000000,\"sql\":\"SELECT 1\"}],"
 	"\"stages\":[{\"name\":\"decode\",\"status\":\"ok\",\"duration_us\":12}],"
 	"\"rules\":{\"diagnostic_source\":\"WORST\",\"factors\":[\"TECHNICAL\",\"RETRIEVAL_WITHOUT_"
 	"ADVISORY\"],"

@@ -173,6 +173,19 @@ static void large_pieces_come_first(void **state)
 	}
 }
 
+/* Never within a character. */
+static void excerpts_end_with_an_ellipsis(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	str_t text = STR("h\u00e9llo");
+	assert_ptr_equal(arena_excerpt(arena, text, 6).ptr, text.ptr);
+	assert_string_equal(arena_excerpt(arena, text, 3).ptr, "h\u00e9…");
+	assert_string_equal(arena_excerpt(arena, text, 2).ptr, "h…");
+	assert_string_equal(arena_excerpt(arena, text, 0).ptr, "…");
+	assert_false(str_present(arena_excerpt(arena, STR_NONE, 0)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -186,6 +199,7 @@ int main(void)
 		cmocka_unit_test(many_children),
 		cmocka_unit_test(growing_arrays),
 		cmocka_unit_test(size_counts_what_is_held),
+		cmocka_unit_test(excerpts_end_with_an_ellipsis),
 		cmocka_unit_test(nothing_to_free),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -478,6 +478,37 @@ static const char *published(struct event *event)
 	return arena_str(event->arena, buf_str(&event->encoded)).ptr;
 }
 
+/* An error can be read without the rest of its record. */
+static void errors_carry_their_sql(void **state)
+{
+	struct stages stages;
+	(void)state;
+	stages_begin_with_target(&stages);
+	stages.context.judge = stages_judge();
+	struct event *event = finalised(&stages, &answer_cases[2]);
+	const struct generated_query *query = event->facts.query;
+	assert_string_equal(event->scored->errors[0].code.ptr, "ground_truth_failed");
+	assert_string_equal(event->scored->errors[0].sql.ptr, query->ground_truth->sql.ptr);
+	assert_string_not_equal(query->sql.ptr, query->ground_truth->sql.ptr);
+	stages_event_free(event);
+	event = finalised(&stages, &answer_cases[3]);
+	assert_string_equal(event->scored->errors[0].code.ptr, "judge_unavailable");
+	assert_string_equal(event->scored->errors[0].sql.ptr, event->facts.query->sql.ptr);
+	stages_event_free(event);
+	stages.config->records.redact_literals = true;
+	event = finalised(&stages, &answer_cases[3]);
+	assert_string_equal(event->scored->errors[0].sql.ptr, "SELECT id FROM shop WHERE name = ?");
+	stages_event_free(event);
+	event = finalised(&stages, &answer_cases[2]);
+	assert_string_equal(event->scored->errors[0].sql.ptr, event->scored->input->ground_truth->sql.ptr);
+	stages_event_free(event);
+	stages.config->records.embed_input = false;
+	event = finalised(&stages, &answer_cases[3]);
+	assert_false(str_present(event->scored->errors[0].sql));
+	stages_event_free(event);
+	stages_end(&stages);
+}
+
 static void literals_are_hidden_wherever_they_are_repeated(void **state)
 {
 	struct stages stages;
@@ -681,6 +712,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(record_says_where_from),
 		cmocka_unit_test(prompts_are_named),
 		cmocka_unit_test(literals_are_hidden),
+		cmocka_unit_test(errors_carry_their_sql),
 		cmocka_unit_test(literals_are_hidden_wherever_they_are_repeated),
 		cmocka_unit_test(replies_that_are_no_objects_are_hidden),
 		cmocka_unit_test(rules_are_in_the_record),
