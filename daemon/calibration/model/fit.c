@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdatomic.h>
 
+#include "calibration/model/sample.h"
 #include "calibration/statistics/logistic.h"
 
 /* Quadratic penalty of standardised features: a share of the examples, so that what carries over to other
@@ -13,215 +14,6 @@
 
 /* Features that vary less do not vary. */
 #define DEVIATION_MIN 1e-9
-
-/* ---- the sample ---- */
-
-static int compare_numbers(double a, double b)
-{
-	return (a > b) - (a < b);
-}
-
-static int compare_features(const double *a, const double *b)
-{
-	int order = (a != NULL) - (b != NULL);
-	for (size_t i = 0; a && b && !order && i < FEATURE_COUNT_; i++)
-		order = compare_numbers(a[i], b[i]);
-	return order;
-}
-
-static int compare_contents(const struct model_example *a, const struct model_example *b)
-{
-	int order = str_compare(a->item.segment.application, b->item.segment.application);
-	if (!order)
-		order = str_compare(a->item.segment.model, b->item.segment.model);
-	if (!order)
-		order = str_compare(a->item.segment.prompt_version, b->item.segment.prompt_version);
-	if (!order)
-		order = a->correct - b->correct;
-	if (!order)
-		order = compare_numbers(a->weight, b->weight);
-	if (!order)
-		order = (a->question > b->question) - (a->question < b->question);
-	if (!order)
-		order = a->item.overall.set - b->item.overall.set;
-	if (!order)
-		order = compare_numbers(a->item.overall.value, b->item.overall.value);
-	return order ? order : compare_features(a->item.features, b->item.features);
-}
-
-int model_compare_examples(const void *left, const void *right)
-{
-	const struct model_example *a = *(const struct model_example *const *)left;
-	const struct model_example *b = *(const struct model_example *const *)right;
-	int order = (a->scored_at_ms > b->scored_at_ms) - (a->scored_at_ms < b->scored_at_ms);
-	if (!order)
-		order = memcmp(a->id, b->id, sizeof a->id);
-	return order ? order : compare_contents(a, b);
-}
-
-static bool usable(const struct model_example *example, enum model_kind kind)
-{
-	const struct model_case *item = &example->item;
-	if (!model_can_score(kind, item) || !(example->weight > 0 && example->weight <= OUTCOMES_WEIGHT_MAX))
-		return false;
-	if (item->overall.set && !(item->overall.value >= 0 && item->overall.value <= 1))
-		return false;
-	for (size_t i = 0; kind == MODEL_FEATURES && i < FEATURE_COUNT_; i++)
-		if (!(fabs(item->features[i]) <= FEATURES_BOUND))
-			return false;
-	return true;
-}
-
-static struct model_sample sample_of(const struct model_example *examples, size_t count, enum model_kind kind,
-				     struct arena *arena)
-{
-	struct model_sample sample = { .items = ARENA_ARRAY(arena, const struct model_example *, count) };
-	for (size_t i = 0; i < count; i++)
-		if (usable(&examples[i], kind))
-			sample.items[sample.count++] = &examples[i];
-	qsort(sample.items, sample.count, sizeof *sample.items, model_compare_examples);
-	return sample;
-}
-
-/* Whether two examples may be answers to one question: all that is known of the question is the same. */
-static int compare_questions(const struct model_example *a, const struct model_example *b)
-{
-	int order = str_compare(a->item.segment.application, b->item.segment.application);
-	for (int i = 0; a->item.features && b->item.features && !order && i < FEATURE_COUNT_; i++)
-		if (FEATURE_INFO[i].group == FEATURES_QUESTION)
-			order = compare_numbers(a->item.features[i], b->item.features[i]);
-	return order;
-}
-
-struct placed {
-	const struct model_example *example;
-	size_t place, first;
-};
-
-static int compare_placed(const void *left, const void *right)
-{
-	const struct placed *a = left, *b = right;
-	int order = compare_questions(a->example, b->example);
-	return order ? order : (a->place > b->place) - (a->place < b->place);
-}
-
-static int compare_firsts(const void *left, const void *right)
-{
-	const struct placed *a = left, *b = right;
-	int order = (a->first > b->first) - (a->first < b->first);
-	return order ? order : (a->place > b->place) - (a->place < b->place);
-}
-
-/* Of those whose question is known, or at least what features say of it. */
-static int compare_known(const struct model_example *a, const struct model_example *b)
-{
-	int order = str_compare(a->item.segment.application, b->item.segment.application);
-	if (!order)
-		order = (a->question > b->question) - (a->question < b->question);
-	return order || a->question ? order : compare_questions(a, b);
-}
-
-static int compare_placed_known(const void *left, const void *right)
-{
-	const struct placed *a = left, *b = right;
-	int order = compare_known(a->example, b->example);
-	return order ? order : (a->place > b->place) - (a->place < b->place);
-}
-
-/* Answers to one question get the number of the first of them; where nothing is known of the question, each
- * gets one of its own. */
-static void number_questions(struct model_sample *sample, struct arena *arena)
-{
-	struct placed *placed = ARENA_ARRAY(arena, struct placed, sample->count);
-	size_t known = 0;
-	sample->questions = ARENA_ARRAY(arena, size_t, sample->count);
-	for (size_t i = 0; i < sample->count; i++) {
-		const double *features = sample->items[i]->item.features;
-		sample->questions[i] = i;
-		if (sample->items[i]->question || (features && features[FEATURE_QUESTION_LENGTH] > 0))
-			placed[known++] = (struct placed){ sample->items[i], i, i };
-	}
-	qsort(placed, known, sizeof *placed, compare_placed_known);
-	for (size_t i = 1; i < known; i++)
-		if (compare_known(placed[i - 1].example, placed[i].example) == 0)
-			sample->questions[placed[i].place] = sample->questions[placed[i - 1].place];
-}
-
-/* Spans of about as many examples each, by the time at which a question was first asked: answers to one
- * question tell of each other, so all of them are in one span. */
-static void divide(struct model_sample *sample, enum model_kind kind, struct arena *arena)
-{
-	struct placed *placed = ARENA_ARRAY(arena, struct placed, sample->count);
-	sample->spans = ARENA_ARRAY(arena, int, sample->count);
-	for (size_t i = 0; i < sample->count; i++)
-		placed[i] = (struct placed){ sample->items[i], i, i };
-	if (kind == MODEL_FEATURES) {
-		qsort(placed, sample->count, sizeof *placed, compare_placed);
-		for (size_t i = 1; i < sample->count; i++)
-			if (compare_questions(placed[i - 1].example, placed[i].example) == 0)
-				placed[i].first = placed[i - 1].first;
-		qsort(placed, sample->count, sizeof *placed, compare_firsts);
-	}
-	for (size_t i = 0, start = 0; i < sample->count; i++) {
-		bool same = i > 0 && placed[i].first == placed[i - 1].first;
-		if (!same || i - start >= sample->count / MODEL_SPANS)
-			start = i;
-		sample->spans[placed[i].place] = (int)(start * MODEL_SPANS / sample->count);
-	}
-}
-
-static err_t check(const struct model_sample *sample, struct err_detail *detail)
-{
-	size_t correct = 0;
-	for (size_t i = 0; i < sample->count; i++)
-		correct += sample->items[i]->correct;
-	if (sample->count < MODEL_LABELS_MIN || sample->count > MODEL_EXAMPLES_MAX)
-		return err_fail(detail, ERR_SAMPLES, "%zu labels that a model can use: it takes %d to %d",
-				sample->count, MODEL_LABELS_MIN, MODEL_EXAMPLES_MAX);
-	if (correct < MODEL_EITHER_MIN || sample->count - correct < MODEL_EITHER_MIN)
-		return err_fail(detail, ERR_SAMPLES,
-				"%zu of %zu labels say correct: it takes %d of either kind", correct,
-				sample->count, MODEL_EITHER_MIN);
-	return ERR_OK;
-}
-
-static double mean_of(const struct model_sample *sample)
-{
-	double weight = 0, correct = 0;
-	for (size_t i = 0; i < sample->count; i++) {
-		weight += sample->items[i]->weight;
-		correct += sample->items[i]->correct ? sample->items[i]->weight : 0;
-	}
-	return correct / weight;
-}
-
-err_t model_fit(const struct model_example *examples, size_t count, const struct model_options *options,
-		struct model **ret_model, struct err_detail *detail)
-{
-	_cleanup_(arena_cleanup) struct arena *scratch = arena_new();
-	struct model_sample sample = sample_of(examples, count, options->kind, scratch);
-	err_t err = check(&sample, detail);
-	if (err)
-		return err;
-	_cleanup_(model_cleanup) struct model *model = model_new();
-	model->info = (struct model_info){ .kind = options->kind,
-					   .from_ms = sample.items[0]->scored_at_ms,
-					   .to_ms = sample.items[sample.count - 1]->scored_at_ms,
-					   .labels = (int64_t)sample.count };
-	model->mean = mean_of(&sample);
-	number_questions(&sample, scratch);
-	divide(&sample, options->kind, scratch);
-	double *scores = ARENA_ARRAY(scratch, double, sample.count);
-	err = model_fit_score(&sample, options->stopping, model, scores, detail);
-	if (err)
-		return err;
-	model_fit_lines(&sample, scores, model);
-	model_fit_places(&sample, scores, model);
-	*ret_model = TAKE_PTR(model);
-	return ERR_OK;
-}
-
-/* ---- the score ---- */
 
 /* Mean and deviation by weight; false: it does not vary. */
 static bool measure_term(const struct model_sample *sample, struct model_term *term)
@@ -258,16 +50,6 @@ static void choose_terms(const struct model_sample *sample, struct model *model)
 	struct model_term term = { .name = "overall", .feature = MODEL_TERM_OVERALL, .scale = 1 };
 	if (measure_term(sample, &term))
 		model->terms[model->terms_count++] = term;
-}
-
-double model_effective_share(const struct model_sample *sample)
-{
-	double sum = 0, squares = 0;
-	for (size_t i = 0; i < sample->count; i++) {
-		sum += sample->items[i]->weight;
-		squares += sample->items[i]->weight * sample->items[i]->weight;
-	}
-	return sum / squares;
 }
 
 struct regression {
@@ -353,14 +135,16 @@ static err_t fit_features(struct regression *regression, struct model *model, do
 	return ERR_OK;
 }
 
-err_t model_fit_score(const struct model_sample *sample, const _Atomic bool *stopping, struct model *model,
-		      double *ret_scores, struct err_detail *detail)
+/* Fills terms, constant and spans of the model; `ret_scores`: one for each example, by coefficients that were
+ * fitted without its span. */
+static err_t fit_score(const struct model_sample *sample, const _Atomic bool *stopping, struct model *model,
+		       double *ret_scores, struct err_detail *detail)
 {
 	_cleanup_(arena_cleanup) struct arena *scratch = arena_new();
 	choose_terms(sample, model);
 	struct regression regression = { .sample = sample,
 					 .columns = model->terms_count,
-					 .share = model_effective_share(sample),
+					 .share = model_sample_share(sample),
 					 .stopping = stopping,
 					 .arena = scratch };
 	regression.penalty = fmax(PENALTY_MIN, fmin(PENALTY_MAX, PENALTY_SHARE * (double)sample->count));
@@ -373,5 +157,55 @@ err_t model_fit_score(const struct model_sample *sample, const _Atomic bool *sto
 		return model_fit_steps(sample, model, ret_scores, detail);
 	for (size_t i = 0; i < sample->count; i++)
 		ret_scores[i] = model->terms_count ? regression.rows[i] : 0;
+	return ERR_OK;
+}
+
+static err_t check(const struct model_sample *sample, struct err_detail *detail)
+{
+	size_t correct = 0;
+	for (size_t i = 0; i < sample->count; i++)
+		correct += sample->items[i]->correct;
+	if (sample->count < MODEL_LABELS_MIN || sample->count > MODEL_EXAMPLES_MAX)
+		return err_fail(detail, ERR_SAMPLES, "%zu labels that a model can use: it takes %d to %d",
+				sample->count, MODEL_LABELS_MIN, MODEL_EXAMPLES_MAX);
+	if (correct < MODEL_EITHER_MIN || sample->count - correct < MODEL_EITHER_MIN)
+		return err_fail(detail, ERR_SAMPLES,
+				"%zu of %zu labels say correct: it takes %d of either kind", correct,
+				sample->count, MODEL_EITHER_MIN);
+	return ERR_OK;
+}
+
+static double mean_of(const struct model_sample *sample)
+{
+	double weight = 0, correct = 0;
+	for (size_t i = 0; i < sample->count; i++) {
+		weight += sample->items[i]->weight;
+		correct += sample->items[i]->correct ? sample->items[i]->weight : 0;
+	}
+	return correct / weight;
+}
+
+err_t model_fit(const struct model_example *examples, size_t count, const struct model_options *options,
+		struct model **ret_model, struct err_detail *detail)
+{
+	_cleanup_(arena_cleanup) struct arena *scratch = arena_new();
+	struct model_sample sample = model_sample_of(examples, count, options->kind, scratch);
+	err_t err = check(&sample, detail);
+	if (err)
+		return err;
+	_cleanup_(model_cleanup) struct model *model = model_new();
+	model->info = (struct model_info){ .kind = options->kind,
+					   .from_ms = sample.items[0]->scored_at_ms,
+					   .to_ms = sample.items[sample.count - 1]->scored_at_ms,
+					   .labels = (int64_t)sample.count };
+	model->mean = mean_of(&sample);
+	model_sample_divide(&sample, options->kind, scratch);
+	double *scores = ARENA_ARRAY(scratch, double, sample.count);
+	err = fit_score(&sample, options->stopping, model, scores, detail);
+	if (err)
+		return err;
+	model_fit_lines(&sample, scores, model);
+	model_fit_places(&sample, scores, model);
+	*ret_model = TAKE_PTR(model);
 	return ERR_OK;
 }

@@ -85,6 +85,8 @@ struct model {
 	size_t places_count;
 };
 
+struct model_sample; /* sample.h */
+
 /* Zeroed, with one reference. */
 struct model *model_new(void);
 
@@ -104,40 +106,13 @@ int model_compare_nodes(const void *left, const void *right);
 const struct model_node *model_find(const struct model *model, const struct model_segment *segment,
 				    enum model_depth depth);
 
-/* Examples for fitting: usable ones alone, in a total order; pointers into what the caller gave. */
-struct model_sample {
-	const struct model_example **items;
-	size_t count;
-	size_t *questions; /* equal for what may be answers to one question */
-	int *spans;	   /* the part that each is in, 0..MODEL_SPANS - 1 */
-};
-
-/* Examples scored after a moment, along the time: whatever is summed over them does not depend on the order
- * in which they were given. */
-struct model_sample model_in_order(const struct model_example *examples, size_t count, int64_t after_ms,
-				   struct arena *arena);
-
-/* A probability as losses are taken of it: none is endless. */
-double model_clamp(double probability);
-
-/* By time, id and contents: of pointers to examples, for qsort. */
-int model_compare_examples(const void *left, const void *right);
-
-/* Fills terms, constant and spans of the model; `ret_scores`: one for each example, by coefficients that were
- * fitted without its span. */
-err_t model_fit_score(const struct model_sample *sample, const _Atomic bool *stopping, struct model *model,
-		      double *ret_scores, struct err_detail *detail);
-
 /* The score by steps, of which there are some; `left_out` -1: of all examples, else without that span. */
 double model_step_score(const struct model *model, double overall, int left_out);
 
-/* Fills steps and spans of a map; `ret_scores` as above. */
+/* Fills steps and spans of a map; `ret_scores`: one for each example, by steps that were fitted without its
+ * span. */
 err_t model_fit_steps(const struct model_sample *sample, struct model *model, double *ret_scores,
 		      struct err_detail *detail);
-
-/* What the sample's weights have to be multiplied with, to count together as many cases as they are worth
- * (Kish 1965). */
-double model_effective_share(const struct model_sample *sample);
 
 /* Fills centre, nodes and variances. */
 void model_fit_lines(const struct model_sample *sample, const double *scores, struct model *model);

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "calibration/model/sample.h"
 #include "calibration/statistics/outcomes.h"
 
 /*

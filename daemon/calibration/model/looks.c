@@ -3,6 +3,8 @@
 #include <math.h>
 
 #include "calibration/model/internal.h"
+#include "calibration/model/sample.h"
+#include "calibration/statistics/outcomes.h"
 #include "calibration/statistics/student.h"
 #include "common/arena.h"
 
@@ -90,7 +92,7 @@ static struct gain gain_of(const struct model *candidate, const struct model *cu
 	struct model_estimate other = { .value = candidate->mean };
 	if (current)
 		model_estimate(current, &example->item, &other);
-	double p = model_clamp(estimate->value), q = model_clamp(other.value);
+	double p = outcomes_clamp(estimate->value), q = outcomes_clamp(other.value);
 	double right = log(p / q), wrong = log((1 - p) / (1 - q));
 	double even = right != wrong ? -wrong / (right - wrong) : p; /* where neither loses more */
 	bool correct = example->correct;
@@ -104,7 +106,8 @@ static size_t take_gains(const struct model *candidate, const struct model *curr
 			 const struct model_example *examples, size_t count, struct gain *ret_gains)
 {
 	_cleanup_(arena_cleanup) struct arena *scratch = arena_new();
-	const struct model_sample sample = model_in_order(examples, count, candidate->info.to_ms, scratch);
+	const struct model_sample sample =
+		model_sample_in_order(examples, count, candidate->info.to_ms, scratch);
 	size_t used = 0;
 	for (size_t i = 0; i < sample.count; i++) {
 		struct model_estimate estimate;

@@ -2,22 +2,16 @@
 
 #include <math.h>
 
+#include "calibration/model/sample.h"
 #include "calibration/statistics/binned.h"
 #include "calibration/statistics/discrimination.h"
-
-/* No case loses more than this probability would. */
-#define PROBABILITY_MIN 1e-6
+#include "calibration/statistics/outcomes.h"
 
 enum { BINS_MAX = 10 };
 
-double model_clamp(double probability)
-{
-	return fmin(fmax(probability, PROBABILITY_MIN), 1 - PROBABILITY_MIN);
-}
-
 static double loss_of(double probability, bool correct)
 {
-	double p = model_clamp(probability);
+	double p = outcomes_clamp(probability);
 	return -log(correct ? p : 1 - p);
 }
 
@@ -51,22 +45,11 @@ static double auroc_of(const struct outcome *outcomes, size_t count)
 		       : 0.5;
 }
 
-struct model_sample model_in_order(const struct model_example *examples, size_t count, int64_t after_ms,
-				   struct arena *arena)
-{
-	struct model_sample sample = { .items = ARENA_ARRAY(arena, const struct model_example *, count) };
-	for (size_t i = 0; i < count; i++)
-		if (examples[i].scored_at_ms > after_ms)
-			sample.items[sample.count++] = &examples[i];
-	qsort(sample.items, sample.count, sizeof *sample.items, model_compare_examples);
-	return sample;
-}
-
 err_t model_measure(const struct model *model, const struct model_example *examples, size_t count,
 		    struct model_quality *ret_quality, struct err_detail *detail)
 {
 	_cleanup_(arena_cleanup) struct arena *scratch = arena_new();
-	const struct model_sample sample = model_in_order(examples, count, INT64_MIN, scratch);
+	const struct model_sample sample = model_sample_in_order(examples, count, INT64_MIN, scratch);
 	struct case_list cases = { .outcomes = ARENA_ARRAY(scratch, struct outcome, count),
 				   .overall = ARENA_ARRAY(scratch, struct outcome, count) };
 	struct discrimination discrimination;

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "calibration/model/sample.h"
 #include "calibration/statistics/nearby.h"
 
 /* From −7 to 7. */
@@ -24,7 +25,7 @@ void model_fit_places(const struct model_sample *sample, const double *scores, s
 {
 	_cleanup_(arena_cleanup) struct arena *scratch = arena_new();
 	const struct model_line *line = &model->nodes[0].line;
-	double share = model_effective_share(sample);
+	double share = model_sample_share(sample);
 	struct numbered *numbered = ARENA_ARRAY(scratch, struct numbered, sample->count);
 	struct nearby_case *cases = ARENA_ARRAY(scratch, struct nearby_case, sample->count);
 	for (size_t i = 0; i < sample->count; i++)

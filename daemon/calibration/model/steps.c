@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "calibration/model/sample.h"
+#include "calibration/statistics/outcomes.h"
 #include "calibration/statistics/venn_abers.h"
 
 /* What a line cannot say of overall confidence, isotonic regression does, without a shape that it must have.
@@ -55,7 +57,7 @@ static void choose_steps(const struct model_sample *sample, struct model *model)
 
 static double log_odds(double probability)
 {
-	double p = model_clamp(probability);
+	double p = outcomes_clamp(probability);
 	return log(p / (1 - p));
 }
 
@@ -66,7 +68,7 @@ static err_t fit_steps(const struct model_sample *sample, int left_out, struct m
 	_cleanup_(arena_cleanup) struct arena *scratch = arena_new();
 	struct outcome *outcomes = ARENA_ARRAY(scratch, struct outcome, sample->count);
 	struct venn_abers *predictor;
-	double share = model_effective_share(sample);
+	double share = model_sample_share(sample);
 	size_t count = 0;
 	for (size_t i = 0; i < sample->count; i++)
 		if (sample->spans[i] != left_out)

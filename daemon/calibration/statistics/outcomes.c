@@ -3,6 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* No case loses more than this probability would. */
+#define PROBABILITY_MIN 1e-6
+
 static bool usable(const struct outcome *outcome)
 {
 	return fabs(outcome->score) <= OUTCOMES_SCORE_MAX && outcome->weight > 0 &&
@@ -75,4 +78,9 @@ double outcomes_sigmoid(double x)
 {
 	double e = exp(-fabs(x));
 	return x >= 0 ? 1 / (1 + e) : e / (1 + e);
+}
+
+double outcomes_clamp(double probability)
+{
+	return fmin(fmax(probability, PROBABILITY_MIN), 1 - PROBABILITY_MIN);
 }

@@ -44,3 +44,6 @@ void outcomes_wilson(double share, double cases, double *ret_low, double *ret_hi
 
 /* 1 / (1 + e^−x), without overflow. */
 double outcomes_sigmoid(double x);
+
+/* A probability as losses and log odds are taken of it, so that none is endless: from 1e-6 to 1 − 1e-6. */
+double outcomes_clamp(double probability);

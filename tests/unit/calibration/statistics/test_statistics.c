@@ -5,6 +5,7 @@
 #include "calibration/statistics/discrimination.h"
 #include "calibration/statistics/logistic.h"
 #include "calibration/statistics/nearby.h"
+#include "calibration/statistics/outcomes.h"
 #include "calibration/statistics/platt.h"
 #include "calibration/statistics/student.h"
 #include "calibration/statistics/venn_abers.h"
@@ -504,6 +505,19 @@ static void test_error_coverage(void **state)
 	}
 }
 
+static void test_clamp(void **state)
+{
+	static const struct {
+		double probability, clamped;
+	} cases[] = {
+		{ 0, 1e-6 },  { 1e-9, 1e-6 },	      { 2e-6, 2e-6 },
+		{ 0.5, 0.5 }, { 1 - 1e-9, 1 - 1e-6 }, { 1, 1 - 1e-6 },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		assert_true(outcomes_clamp(cases[i].probability) == cases[i].clamped);
+}
+
 /* Against tables of its quantiles. */
 static void test_student(void **state)
 {
@@ -532,6 +546,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_student),
+		cmocka_unit_test(test_clamp),
 		cmocka_unit_test(test_auroc),
 		cmocka_unit_test(test_risk),
 		cmocka_unit_test(test_binned),
