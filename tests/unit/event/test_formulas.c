@@ -383,6 +383,19 @@ static const char *steps_of(struct example *example)
 	return count > 0 ? arena_printf(example->arena, "\"steps\":[%s],", joined).ptr : "";
 }
 
+/* Triples of log odds, shift and variance. */
+static const char *places_of(struct example *example)
+{
+	str_t items[ITEMS_MAX];
+	const char *joined = "";
+	size_t count = find(example, "places") ? list(example, "places", items) : 0;
+	for (size_t i = 0; i + 2 < count; i += 3)
+		joined = arena_printf(example->arena, "%s%s{\"log_odds\":%s,\"shift\":%s,\"variance\":%s}",
+				      joined, i ? "," : "", items[i].ptr, items[i + 1].ptr, items[i + 2].ptr)
+				 .ptr;
+	return count > 0 ? arena_printf(example->arena, "\"places\":[%s],", joined).ptr : "";
+}
+
 /* What applications or segments differ by; 0 where the example does not say. */
 static const char *spread_of(struct example *example, const char *name)
 {
@@ -430,8 +443,8 @@ static struct model *map_of(struct example *example)
 		"\"proven\":false,\"quality\":{\"cases\":0,\"log_loss\":0,\"log_loss_constant\":0,\"auroc\":"
 		"0.5,"
 		"\"auroc_low\":0.5,\"auroc_high\":0.5,\"auroc_overall\":0.5,\"ece\":0,\"ece_low\":0}," STR_FMT
-		"%s%s%s" STR_FMT,
-		*steps ? 2 : 1, STR_ARG(term), steps, spread_of(example, "applications"),
+		"%s%s%s%s" STR_FMT,
+		*steps ? 2 : 1, STR_ARG(term), steps, places_of(example), spread_of(example, "applications"),
 		spread_of(example, "segments"), STR_ARG(line));
 	if (model_decode(document, &model, &detail))
 		fail_msg("%s", detail.message);
