@@ -1,5 +1,6 @@
 /* Configuration files: whatever they hold, reading ends with a value or an error, and every value can be
  * rendered. */
+#include "config/check.h"
 #include "config/table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
