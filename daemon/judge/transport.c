@@ -139,6 +139,18 @@ static int on_socket(CURL *handle, curl_socket_t fd, int what, void *context, vo
 	return 0;
 }
 
+/* Curl does not tell of every socket that it closes: of a connection that it gives up before it stands it
+ * does not. What is known of the number is of that one. */
+static curl_socket_t on_open(void *context, curlsocktype purpose, struct curl_sockaddr *address)
+{
+	struct transport *transport = context;
+	int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+	(void)purpose;
+	if (fd >= 0)
+		*descriptor_of(transport, fd) = (struct descriptor){ 0 };
+	return fd;
+}
+
 static int on_close(void *context, curl_socket_t fd)
 {
 	struct transport *transport = context;
@@ -288,6 +300,8 @@ static bool set_common(CURL *handle, struct transport *transport)
 		curl_easy_setopt(handle, CURLOPT_CAINFO, transport->ca_file) == CURLE_OK) &&
 	       (transport->proxied || curl_easy_setopt(handle, CURLOPT_PROXY, "") == CURLE_OK) &&
 	       curl_easy_setopt(handle, CURLOPT_PIPEWAIT, may_wait_for_multiplexing(transport)) == CURLE_OK &&
+	       curl_easy_setopt(handle, CURLOPT_OPENSOCKETFUNCTION, on_open) == CURLE_OK &&
+	       curl_easy_setopt(handle, CURLOPT_OPENSOCKETDATA, transport) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_CLOSESOCKETFUNCTION, on_close) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_CLOSESOCKETDATA, transport) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_URL, transport->url) == CURLE_OK &&

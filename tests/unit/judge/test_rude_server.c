@@ -2,6 +2,7 @@
 #include "judge_server.h"
 
 #include <netinet/in.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 
 static struct judge_server server;
@@ -107,6 +108,75 @@ static void test_kept_connection_is_gone(void **state)
 	judge_stop(judge);
 }
 
+enum { CALLERS = 8 };
+
+/* A server whose queue is full: it has `callers` waiting, and the next one gets no answer. */
+static int full_server(int *ret_port, int callers[CALLERS])
+{
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof address;
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(listener, (struct sockaddr *)&address, len), 0);
+	assert_int_equal(listen(listener, 0), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &len), 0);
+	for (int i = 0; i < CALLERS; i++) {
+		callers[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		(void)connect(callers[i], (struct sockaddr *)&address, len);
+	}
+	*ret_port = ntohs(address.sin_port);
+	return listener;
+}
+
+/* Answers whoever says something. In a process of its own, so that its descriptors take no numbers. */
+static pid_t serve(int listener)
+{
+	static const char answer[] =
+		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 94\r\n\r\n"
+		"{\"choices\":[{\"message\":{\"content\":\"{\\\"reason\\\":\\\"r\\\",\\\"score\\\":90}\"},"
+		"\"finish_reason\":\"stop\"}]}";
+	pid_t pid = fork();
+	if (pid != 0)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		char request[65536];
+		const struct timeval patience = { .tv_usec = 200000 };
+		int caller = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+		setsockopt(caller, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+		if (recv(caller, request, sizeof request, 0) > 0)
+			(void)!write(caller, answer, sizeof answer - 1);
+		close(caller);
+	}
+}
+
+/* The number of a connection that never stood is the next one's. */
+static void test_connection_that_never_stood(void **state)
+{
+	(void)state;
+	int port, callers[CALLERS];
+	char url[64];
+	int listener = full_server(&port, callers);
+	snprintf(url, sizeof url, "http://127.0.0.1:%d/v1", port);
+	struct judge_settings settings = judge_server_settings(&server);
+	settings.base_url = url;
+	settings.timeout_ms = 1000;
+	settings.max_attempts = 1;
+	struct judge *judge = judge_server_judge(&settings);
+	assert_int_not_equal(ask(judge, "question").error, ERR_OK);
+	pid_t child = serve(listener);
+	int left = 60; /* for a loaded machine; whoever does not notice the new connection never gets an
+			  answer */
+	while (ask(judge, "question").error != ERR_OK && left > 0)
+		left--;
+	assert_int_not_equal(left, 0);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	judge_stop(judge);
+	for (int i = 0; i < CALLERS; i++)
+		close(callers[i]);
+	close(listener);
+}
+
 static void test_ipv6(void **state)
 {
 	(void)state;
@@ -176,6 +246,7 @@ int main(void)
 		cmocka_unit_test(test_bombs),
 		cmocka_unit_test(test_many_headers),
 		cmocka_unit_test(test_kept_connection_is_gone),
+		cmocka_unit_test(test_connection_that_never_stood),
 		cmocka_unit_test(test_ipv6),
 		cmocka_unit_test(test_proxy_of_the_environment),
 		cmocka_unit_test(test_unknown_name),
