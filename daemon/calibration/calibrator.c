@@ -551,7 +551,7 @@ static err_t make_conf(struct calibrator *calibrator, const struct kafka_setting
 		       rd_kafka_conf_t **ret_conf, struct err_detail *detail)
 {
 	_cleanup_(kafka_conf_cleanup) rd_kafka_conf_t *conf = NULL;
-	err_t err = calibration_consumer_conf(settings, &conf, detail);
+	err_t err = kafka_conf_new_reader(settings, KAFKA_CALIBRATION_SUFFIX, &conf, detail);
 	if (!err)
 		err = kafka_conf_set(conf, "partition.assignment.strategy", "range,roundrobin", detail);
 	/* as the source: librdkafka's own would leave a dead instance's partitions uncounted for 45 s */

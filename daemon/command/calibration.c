@@ -1,7 +1,6 @@
 #include "command/calibration.h"
 
 #include "calibration/rebuild/rebuild_print.h"
-#include "calibration/rebuild/topic_reader.h"
 #include "calibration/replay/replay_file.h"
 #include "calibration/replay/replay_print.h"
 #include "calibration/report/print.h"
@@ -11,6 +10,7 @@
 #include "common/clock.h"
 #include "common/output.h"
 #include "event/overall.h"
+#include "kafka/topic_reader.h"
 
 static err_t parse_window(const char *text, int64_t *ret_window_s, struct err_detail *detail)
 {
@@ -225,7 +225,7 @@ static err_t replay_from_topic(struct replaying *replaying, const struct config 
 	if (!err)
 		err = settings_kafka(config, arena, &kafka, detail);
 	if (!err)
-		err = topic_reader_new(&kafka, &reader, detail);
+		err = topic_reader_new(&kafka, KAFKA_CALIBRATION_SUFFIX, &reader, detail);
 	if (!err)
 		err = topic_reader_spans(reader, config->kafka.scored_topic,
 					 clock_wall_ms() - window_s * 1000, arena, &spans, &count, detail);

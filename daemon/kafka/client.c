@@ -131,6 +131,41 @@ err_t kafka_conf_new(const struct kafka_settings *settings, rd_kafka_conf_t **re
 	return err;
 }
 
+static err_t set_reading(rd_kafka_conf_t *conf, const char *group, struct err_detail *detail)
+{
+	const struct {
+		const char *name, *value;
+	} properties[] = {
+		{ "group.id", group },
+		{ "isolation.level", "read_committed" },
+		{ "enable.auto.commit", "false" },
+		{ "enable.auto.offset.store", "false" },
+		{ "enable.partition.eof", "true" },
+		{ "auto.offset.reset", "error" },
+		/* most of which is compressed when it is fetched, and eight times as long then */
+		{ "fetch.max.bytes", "1048576" },
+		{ "queued.max.messages.kbytes", "16384" },
+	};
+	err_t err = ERR_OK;
+	for (size_t i = 0; !err && i < sizeof properties / sizeof *properties; i++)
+		err = kafka_conf_set(conf, properties[i].name, properties[i].value, detail);
+	return err;
+}
+
+err_t kafka_conf_new_reader(const struct kafka_settings *settings, const char *group_suffix,
+			    rd_kafka_conf_t **ret_conf, struct err_detail *detail)
+{
+	_cleanup_(kafka_conf_cleanup) rd_kafka_conf_t *conf = NULL;
+	char group[256];
+	snprintf(group, sizeof group, "%s%s", settings->group_id, group_suffix);
+	err_t err = kafka_conf_new(settings, &conf, detail);
+	if (!err)
+		err = set_reading(conf, group, detail);
+	if (!err)
+		*ret_conf = TAKE_PTR(conf);
+	return err;
+}
+
 static void take_first(err_t err, const struct err_detail *detail, void *context)
 {
 	struct err_detail *first = context;

@@ -22,6 +22,11 @@ typedef void (*kafka_fatal_fn)(err_t err, const char *message, void *context);
 err_t kafka_conf_new(const struct kafka_settings *settings, rd_kafka_conf_t **ret_conf,
 		     struct err_detail *detail);
 
+/* The same for a consumer of outputs, in the group whose name is ours and the suffix: committed records only,
+ * and where it reads on is not Kafka's business. */
+err_t kafka_conf_new_reader(const struct kafka_settings *settings, const char *group_suffix,
+			    rd_kafka_conf_t **ret_conf, struct err_detail *detail);
+
 /* Sets one property; the error names it. */
 err_t kafka_conf_set(rd_kafka_conf_t *conf, const char *name, const char *value, struct err_detail *detail);
 err_t kafka_conf_set_int(rd_kafka_conf_t *conf, const char *name, long long value, struct err_detail *detail);

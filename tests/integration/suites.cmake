@@ -1,7 +1,7 @@
 # The integration suites: see suite in ../CMakeLists.txt.
 suite(audit_interop 120)
 suite(avro_interop 180)
-suite(calibration 180 COVERS command/calibration)
+suite(calibration 180 COVERS command/calibration kafka/topic_reader)
 suite(cli 400 SANITIZED
   COVERS command/check command/check_files command/check_http command/config_digest command/findings command/score command/score_view
   command/settings service/options main address/environment common/output common/pem common/terminal)

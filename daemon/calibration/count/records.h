@@ -1,16 +1,11 @@
 /*
- * Records of the topics that calibration counts: how a consumer has to be set up to read them, and what a
- * message says. Shared by the calibrator and the rebuild, who must not differ. Any thread.
+ * Records of the topics that calibration counts: what a message says. Shared by the calibrator and the
+ * rebuild, who must not differ. Any thread.
  */
 #pragma once
 
 #include "calibration/feedback/feedback.h"
 #include "kafka/client.h"
-
-/* A configuration for consumers of the calibration's group: committed records only, positions are not
- * Kafka's business. The caller owns it. */
-err_t calibration_consumer_conf(const struct kafka_settings *settings, rd_kafka_conf_t **ret_conf,
-				struct err_detail *detail);
 
 /* What a message of the scored topic says, and where it lies; see calibration_case_read. */
 err_t calibration_record_case(const struct codec *codec, const rd_kafka_message_t *message,

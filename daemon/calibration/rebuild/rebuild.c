@@ -414,7 +414,7 @@ static err_t begin(struct rebuild *rebuild, const struct rebuild_options *option
 	rebuild->database = database_new(options->dsn, options->password_file);
 	database_set_settings(rebuild->database, "calibration.");
 	database_set_application(rebuild->database, "assayd recount");
-	err_t err = topic_reader_new(options->kafka, &rebuild->reader, detail);
+	err_t err = topic_reader_new(options->kafka, KAFKA_CALIBRATION_SUFFIX, &rebuild->reader, detail);
 	if (!err)
 		err = database_connect(rebuild->database, NULL, detail);
 	if (!err)

@@ -4,10 +4,10 @@
  */
 #pragma once
 
-#include "calibration/rebuild/topic_reader.h"
 #include "common/arena.h"
 #include "common/buf.h"
 #include "database/database.h"
+#include "kafka/topic_reader.h"
 
 /* A partition that is counted; times are −1 where there was no such record to be read. */
 struct rebuild_partition {

@@ -1,6 +1,5 @@
-#include "calibration/rebuild/topic_reader.h"
+#include "kafka/topic_reader.h"
 
-#include "calibration/count/records.h"
 #include "common/clock.h"
 
 #include <time.h>
@@ -11,15 +10,14 @@ struct topic_reader {
 	rd_kafka_t *consumer;
 };
 
-err_t topic_reader_new(const struct kafka_settings *settings, struct topic_reader **ret_reader,
-		       struct err_detail *detail)
+err_t topic_reader_new(const struct kafka_settings *settings, const char *group_suffix,
+		       struct topic_reader **ret_reader, struct err_detail *detail)
 {
 	_cleanup_(kafka_conf_cleanup) rd_kafka_conf_t *conf = NULL;
 	_cleanup_(topic_reader_cleanup) struct topic_reader *reader = calloc(1, sizeof *reader);
 	if (!reader)
 		abort();
-	/* every instance may use the calibrator's group; without a subscription nobody joins it */
-	err_t err = calibration_consumer_conf(settings, &conf, detail);
+	err_t err = kafka_conf_new_reader(settings, group_suffix, &conf, detail);
 	if (!err)
 		err = kafka_client_new(RD_KAFKA_CONSUMER, &conf, &reader->consumer, detail);
 	if (err)

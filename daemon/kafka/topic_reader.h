@@ -1,6 +1,7 @@
 /*
  * Topic reader: records of partitions from one offset up to another, committed ones only, by a consumer that
- * belongs to no group's assignment and commits nothing. For rebuilds and verifications. Not thread-safe.
+ * belongs to no group's assignment and commits nothing. For rebuilds, verifications and proofs. Not
+ * thread-safe.
  */
 #pragma once
 
@@ -22,9 +23,11 @@ struct topic_span {
 typedef err_t (*topic_reader_take_fn)(size_t span, const rd_kafka_message_t *message, void *context,
 				      struct err_detail *detail);
 
-/* Connects when it is first asked; the settings are read here only. The caller owns the reader. */
-err_t topic_reader_new(const struct kafka_settings *settings, struct topic_reader **ret_reader,
-		       struct err_detail *detail);
+/* Connects when it is first asked; the settings are read here only. `group_suffix`: of a group that every
+ * instance may use (kafka_conf_new_reader); without a subscription nobody joins it. The caller owns the
+ * reader. */
+err_t topic_reader_new(const struct kafka_settings *settings, const char *group_suffix,
+		       struct topic_reader **ret_reader, struct err_detail *detail);
 void topic_reader_free(struct topic_reader *reader);
 
 /* Offsets of the first record that is kept and of the end. */
