@@ -33,6 +33,12 @@ void front_end_refuse(const struct sql_request *request, struct arena *arena, en
 bool front_end_lists_function(const struct sql_policy *policy, const struct catalog_function *function,
 			      bool (*same)(str_t a, str_t b));
 
+/* Whether a comment, from its first quote on (' or "), goes on where a literal was cut off: that quote closes
+ * what was opened before the comment. A quote that opens a word, as in `'quarterly' revenue`, does not. What
+ * an injection leaves of the statement behind it is meant; it cannot be told from prose by what whoever wrote
+ * the comment chose to put there. */
+bool front_end_cuts_literal(str_t comment);
+
 /* Reports comments of dashes that go on with a quote behind what is `skipped`: they swallow the rest of a
  * literal. */
 void front_end_check_comments(str_t text, enum sql_dialect dialect, const char *skipped,

@@ -325,13 +325,14 @@ void mysql_safety_walk(struct mysql_safety *safety, const struct query_node *nod
 		mysql_safety_walk(safety, child);
 }
 
-/* What a comment holds apart from space, dashes and its own marks; -1: nothing. */
-static int first_of_comment(str_t text, struct scan_token comment)
+/* What a comment holds behind space, dashes and its own marks. */
+static str_t content_of(str_t text, struct scan_token comment)
 {
-	for (size_t i = comment.offset; i < comment.offset + comment.len; i++)
-		if (!strchr("#-/* \t\r\n+;", text.ptr[i]))
-			return (unsigned char)text.ptr[i];
-	return -1;
+	size_t begin = comment.offset, end = comment.offset + comment.len;
+	while (begin < end && strchr("#-/* \t\r\n+;", text.ptr[begin]))
+		begin++;
+	bool marked = end - begin >= 2 && text.ptr[comment.offset] == '/';
+	return (str_t){ text.ptr + begin, end - begin - (marked ? 2 : 0) };
 }
 
 /* Comments that look like a cut-off rest. */
@@ -341,9 +342,9 @@ static void check_comments(struct mysql_safety *safety)
 	for (; token.kind != SCAN_END;
 	     token = scan_token_at(safety->text, token.offset + token.len, SQL_MYSQL)) {
 		if (token.kind == SCAN_COMMENT) {
-			int first = first_of_comment(safety->text, token);
-			safety->cut_off = first < 0;
-			if (first == '\'' || first == '"')
+			str_t content = content_of(safety->text, token);
+			safety->cut_off = content.len == 0;
+			if (front_end_cuts_literal(content))
 				violations_add(safety->violations, VIOLATION_INJECTION_PATTERN,
 					       (int64_t)token.offset,
 					       "a comment swallows the rest of a literal");
