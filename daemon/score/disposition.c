@@ -110,6 +110,7 @@ static void find_in_confidence(const struct disposition_input *input, bool found
 	found[FINDING_CONFIDENCE_ADVISED] = known && input->level >= SCORE_MEDIUM &&
 					    input->confidence.value < input->low_confidence_below;
 	found[FINDING_RETRIEVAL_WEAK] = input->retrieval_weak;
+	found[FINDING_RETRIEVAL_MODERATE] = input->retrieval_moderate;
 }
 
 static void find_all(const struct disposition_input *input, bool found[FINDING_COUNT_])

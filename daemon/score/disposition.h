@@ -12,6 +12,7 @@
  *   doubts VERIFY: unknown safety, a truth or target that was asked for and did not answer, a result that
  *     proves nothing or is partly right, a relevance below 50, a correctness below 1, errors in the SQL, weak
  *     retrieval, an evaluation that did not pass
+ *   retrieval of level MEDIUM, for which a review is recommended: USE_WITH_CAUTION
  */
 #pragma once
 
@@ -67,6 +68,7 @@ struct disposition_input {
 	enum score_level level;	     /* only where the confidence is set */
 	double low_confidence_below; /* the bound of advisories; 0: none */
 	bool retrieval_weak;	     /* what was retrieved is of level LOW or VERY_LOW */
+	bool retrieval_moderate;     /* it is of level MEDIUM */
 	/* the SQL */
 	enum disposition_safety safety;
 	bool valid;	    /* exactly one statement of its dialect; true where that cannot be told */

@@ -40,12 +40,13 @@ def questions():
                "SELECT count(*) FROM orders")
 
 
-# What the retrieval and the reply looked like, and how often the answer is right.
+# What the retrieval and the reply looked like (`behind`: by how much the other chunks' scores are lower than the top one's),
+# and how often the answer is right.
 TIERS = [
-    {"name": "high", "top": 0.99, "source": "GOVERNMENT", "reply": {"sql": "…", "explanation": "…", "tables": []}, "right": 0.95, "count": 110},
-    {"name": "medium", "top": 0.84, "source": "REGULATORY", "reply": {"sql": "…", "explanation": "…"}, "right": 0.75, "count": 80},
-    {"name": "low", "top": 0.62, "source": "MARKET_DATA", "reply": {"sql": "…"}, "right": 0.45, "count": 60},
-    {"name": "very low", "top": 0.31, "source": "THIRD_PARTY", "reply": None, "right": 0.25, "count": 40},
+    {"name": "high", "top": 0.99, "behind": (0, 0.19, 0.19, 0.2), "source": "GOVERNMENT", "reply": {"sql": "…", "explanation": "…", "tables": []}, "right": 0.95, "count": 110},
+    {"name": "medium", "top": 0.84, "behind": (0, 0.06, 0.12, 0.18), "source": "REGULATORY", "reply": {"sql": "…", "explanation": "…"}, "right": 0.75, "count": 80},
+    {"name": "low", "top": 0.62, "behind": (0, 0.06, 0.12, 0.18), "source": "MARKET_DATA", "reply": {"sql": "…"}, "right": 0.45, "count": 60},
+    {"name": "very low", "top": 0.31, "behind": (0, 0.06, 0.12, 0.18), "source": "THIRD_PARTY", "reply": None, "right": 0.25, "count": 40},
 ]
 
 
@@ -54,7 +55,7 @@ def retrieval(tier, number):
     return {"chunks": [
         {"chunk_id": f"chunk-{number}-{rank}", "document_id": f"document-{rank // 2}", "source_type": tier["source"],
          "bm25_score": round(12.0 * top - rank, 3), "dense_score": round(top - 0.08 * rank, 3),
-         "rrf_score": round(1 / (60 + rank + 1), 5), "rerank_score": round(max(top - 0.06 * rank, 0), 3),
+         "rrf_score": round(1 / (60 + rank + 1), 5), "rerank_score": round(max(top - tier["behind"][rank], 0), 3),
          "graph_boost": 0.1 if tier["name"] == "high" and rank == 0 else 0.0}
         for rank in range(4)]}
 

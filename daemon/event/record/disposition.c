@@ -62,6 +62,7 @@ static void fill_input(struct record_builder *builder)
 		.level = analysis->overall.level,
 		.low_confidence_below = facts->config->advisories.low_confidence_below,
 		.retrieval_weak = analysis->has_retrieval && analysis->retrieval.level <= SCORE_LOW,
+		.retrieval_moderate = analysis->has_retrieval && analysis->retrieval.level == SCORE_MEDIUM,
 		.safety = (enum disposition_safety)analysis->sql.verdict,
 		.valid = analysis->sql.valid || analysis->dialect >= SQL_MONGODB,
 		.rejection_expected = truth && truth->should_pass.set && !truth->should_pass.value,
@@ -387,6 +388,7 @@ static str_t text_of(const struct record_builder *builder, enum disposition_find
 		return arena_printf(facts->arena, "the query cannot be proven safe: " STR_FMT,
 				    STR_ARG(builder->scored->safety.doubt));
 	case FINDING_RETRIEVAL_WEAK:
+	case FINDING_RETRIEVAL_MODERATE:
 		return retrieval_text(builder);
 	case FINDING_NOT_PASSED:
 		return not_passed_text(builder);

@@ -36,7 +36,7 @@ DISPOSITION = {code: (action, wrong) for action, wrong, codes in (
     ("VERIFY", False, "safety_unknown ground_truth_failed target_unknown target_unavailable result_differs result_partly_right "
                       "result_inconclusive judge_warn judge_low_relevance judge_disagrees judge_partly_correct sql_error "
                       "retrieval_weak low_confidence not_passed"),
-    ("USE_WITH_CAUTION", False, "medium_confidence confidence_below_advisory"),
+    ("USE_WITH_CAUTION", False, "medium_confidence confidence_below_advisory retrieval_moderate"),
     ("USE", False, "high_confidence")) for code in codes.split()}
 
 
@@ -626,6 +626,8 @@ class Record:
             found.add("confidence_below_advisory")
         if confidence["retrieval"] and confidence["retrieval"]["level"] in LEVELS[:2]:
             found.add("retrieval_weak")
+        if confidence["retrieval"] and confidence["retrieval"]["level"] == LEVELS[2]:
+            found.add("retrieval_moderate")
         return found
 
     def evaluation(self, wrong):

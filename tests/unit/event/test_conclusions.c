@@ -25,13 +25,14 @@ static const char *const queries[] = {
 
 #define CHUNK "{\"chunk_id\":\"a\",\"document_id\":\"d\",\"source_type\":\"GOVERNMENT\",\"rerank_score\":1}"
 
-/* The second is one of weak retrieval and high confidence in the answer. */
+/* The second is one of weak retrieval and high confidence in the answer, the third of moderate retrieval. */
 static const char *const contexts[] = {
 	"",
 	",\"retrieval\":{\"chunks\":[" CHUNK "]},\"response\":{\"raw\":\"{\\\"a\\\":1}\"}",
 	",\"retrieval\":{\"chunks\":[" CHUNKS("1.0", "0.7") "]},\"response\":{\"raw\":\"{\\\"a\\\":1}\"}",
 	",\"retrieval\":{\"chunks\":[" CHUNKS("0.3", "0.1") "]},\"response\":{\"raw\":\"no\"}",
 	",\"retrieval\":{\"chunks\":[" CHUNKS("1.0", "0.7") "]}",
+	",\"retrieval\":{\"chunks\":[" CHUNKS("1.0", "0.8") "]},\"response\":{\"raw\":\"{\\\"a\\\":1}\"}",
 };
 
 static const char *const generators[] = { "", ",\"generator_confidence\":0.95",
@@ -126,6 +127,28 @@ static bool is_doubtful(const struct scored_query *scored)
 	       (scored->evaluation && !scored->evaluation->passed);
 }
 
+/* What is said of the retrieval goes with what may be done. */
+static const char *contradiction_of_retrieval(const struct scored_query *scored)
+{
+	const struct record_retrieval *retrieval = scored->confidence.retrieval;
+	int action = scored->disposition->action;
+	if (!retrieval)
+		return NULL;
+	if (retrieval->flagged && action > RECORD_ACTION_USE_WITH_CAUTION)
+		return "flagged for review and used without caution";
+	if (strstr(retrieval->action_text.ptr, "mandatory") && !scored->review_required)
+		return "a mandatory review is not required";
+	for (size_t i = 1; i < scored->recommendations_count; i++) {
+		str_t code = scored->recommendations[i].code;
+		if (str_is(code, "moderate_confidence") && action > RECORD_ACTION_USE_WITH_CAUTION)
+			return "moderate by a recommendation alone";
+		if ((str_is(code, "review_results") || str_is(code, "expand_query")) &&
+		    action > RECORD_ACTION_VERIFY)
+			return "to be reviewed by a recommendation alone";
+	}
+	return NULL;
+}
+
 /* The rule that is broken, or NULL. */
 static const char *contradiction(const struct event *event)
 {
@@ -185,7 +208,7 @@ static const char *contradiction(const struct event *event)
 	if (scored->label && scored->label->source == LABEL_RESULT && !scored->label->correct && passed &&
 	    scored->result_validation->match_confidence >= LEVEL_MEDIUM)
 		return "passed, and labelled wrong";
-	return NULL;
+	return contradiction_of_retrieval(scored);
 }
 
 /* ---- the events ---- */

@@ -743,6 +743,7 @@ static void disposition(struct example *example)
 					   .correctness = number_of(find(example, "correctness")) };
 	opt_double_t score = number_of(find(example, "result"));
 	const char *not_passed = find(example, "not_passed");
+	bool retrieved = find(example, "retrieval");
 	struct disposition found;
 	if (strcmp(text(example, "level"), "-") != 0) {
 		input.confidence = opt_double(1);
@@ -751,6 +752,11 @@ static void disposition(struct example *example)
 	if (score.set) {
 		input.result = RESULT_COMPARED;
 		input.result_score = score.value;
+	}
+	if (retrieved) {
+		size_t level = place(example, "retrieval", levels, COUNT(levels));
+		input.retrieval_weak = level <= SCORE_LOW;
+		input.retrieval_moderate = level == SCORE_MEDIUM;
 	}
 	input.not_passed = not_passed && yes(not_passed);
 	disposition_of(&input, &found);

@@ -210,6 +210,24 @@ static const struct {
 	  FINDING_RETRIEVAL_WEAK,
 	  2,
 	  FINDING_COUNT_ },
+	{ "moderate retrieval",
+	  { LEVEL(SCORE_HIGH), .retrieval_moderate = true },
+	  DISPOSITION_USE_WITH_CAUTION,
+	  FINDING_RETRIEVAL_MODERATE,
+	  2,
+	  FINDING_COUNT_ },
+	{ "moderate retrieval and confidence",
+	  { LEVEL(SCORE_MEDIUM), .retrieval_moderate = true },
+	  DISPOSITION_USE_WITH_CAUTION,
+	  FINDING_CONFIDENCE_MEDIUM,
+	  2,
+	  FINDING_COUNT_ },
+	{ "moderate retrieval raises nothing",
+	  { LEVEL(SCORE_LOW), .retrieval_moderate = true },
+	  DISPOSITION_VERIFY,
+	  FINDING_CONFIDENCE_LOW,
+	  2,
+	  FINDING_COUNT_ },
 	{ "not passed",
 	  { LEVEL(SCORE_HIGH), .not_passed = true },
 	  DISPOSITION_VERIFY,
@@ -264,7 +282,7 @@ static bool input_number(size_t number, struct disposition_input *ret_input)
 	static const opt_double_t relevances[] = { NONE, SOME(0), SOME(40), SOME(55), SOME(95) };
 	static const opt_double_t verdicts[] = { NONE, SOME(0), SOME(0.5), SOME(1) };
 	static const double confidences[] = { 0.2, 0.6, 0.8, 0.95 };
-	size_t level = digit(&number, 5);
+	size_t level = digit(&number, 5), retrieval = digit(&number, 3);
 	*ret_input = (struct disposition_input){
 		.low_confidence_below = 0.7,
 		.low_relevance_below = digit(&number, 2) ? 50 : 60,
@@ -276,7 +294,8 @@ static bool input_number(size_t number, struct disposition_input *ret_input)
 		.target_missing = digit(&number, 2),
 		.sql_refused = digit(&number, 2),
 		.truth_doubtful = digit(&number, 2),
-		.retrieval_weak = digit(&number, 2),
+		.retrieval_weak = retrieval == 2,
+		.retrieval_moderate = retrieval == 1,
 		.not_passed = digit(&number, 2),
 		.relevance = relevances[digit(&number, COUNT(relevances))],
 		.correctness = verdicts[digit(&number, COUNT(verdicts))],
@@ -325,7 +344,9 @@ static void all_that_can_be_known(void **state)
 			 (input.result == RESULT_COMPARED && input.result_score == 1)) &&
 			!(input.relevance.set && input.relevance.value < input.low_relevance_below) &&
 			!(input.correctness.set && input.correctness.value < 1);
-		if (clean)
+		if (clean && input.retrieval_moderate && most == DISPOSITION_USE)
+			assert_int_equal(disposition.action, DISPOSITION_USE_WITH_CAUTION);
+		else if (clean)
 			assert_int_equal(disposition.action, most);
 		else
 			assert_true(disposition.action <= DISPOSITION_VERIFY);
