@@ -22,6 +22,7 @@ install(FILES ${CMAKE_BINARY_DIR}/assayd.conf.5 DESTINATION ${CMAKE_INSTALL_MAND
 install(FILES ${CMAKE_BINARY_DIR}/assayd-formulas.7 DESTINATION ${CMAKE_INSTALL_MANDIR}/man7)
 install(DIRECTORY schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/assayd FILES_MATCHING PATTERN *.avsc PATTERN *.sql)
 install(DIRECTORY conf/prompts conf/monitoring DESTINATION ${CMAKE_INSTALL_DATADIR}/assayd)
+install(FILES packaging/completion/assayd DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(FILES systemd/assayd.service DESTINATION lib/systemd/system)
 install(FILES systemd/assayd.sysusers DESTINATION lib/sysusers.d RENAME assayd.conf)
 install(FILES systemd/assayd.tmpfiles DESTINATION lib/tmpfiles.d RENAME assayd.conf)

@@ -12,11 +12,13 @@ ETC = "/etc/assayd"
 
 
 class Machine(Server):
-    """Where assayd is installed as the README says. Its network is the one outside."""
+    """Where assayd is installed from a build, without a package; with `root` a Debian that was laid out there, as it is. Its
+    network is the one outside."""
 
-    def __init__(self):
-        super().__init__("systemd.sh", start=("start", os.path.dirname(BINARY)))
-        self.run("sh", "-c", "systemd-sysusers && systemd-tmpfiles --create && systemctl daemon-reload")
+    def __init__(self, root=None):
+        super().__init__("systemd.sh", start=("start", *(("--root", str(root)) if root else (os.path.dirname(BINARY),))))
+        if not root:
+            self.run("sh", "-c", "systemd-sysusers && systemd-tmpfiles --create && systemctl daemon-reload")
 
     def command(self, *command):
         """The command outside that runs this one in there, as root."""

@@ -7,6 +7,9 @@
 #           pid=PID         of its process 1; /proc/PID/root is its file system
 #       /usr is this machine's with a layer on top that is thrown away; /etc and /var are new and in memory. Units of this
 #       machine are not started. The machine goes away with its owner, the calling process unless named.
+#   systemd.sh start --root FOLDER [--owner PID]
+#       the same of a Debian that debootstrap has laid out there, with systemd, systemd-sysv and dbus; nothing is installed
+#       in it, and what happens to it stays
 #   systemd.sh run FOLDER COMMAND…      runs a command in the machine, as root
 #   systemd.sh stop FOLDER              ends it and removes the folder
 #
@@ -72,6 +75,9 @@ mount_kernel() {
 	for name in null zero full random urandom tty; do
 		touch "$root/dev/$name" && mount --bind "/dev/$name" "$root/dev/$name"
 	done
+	for name in fd: stdin:0 stdout:1 stderr:2; do
+		ln -s "/proc/self/fd/${name#*:}" "$root/dev/${name%:*}"
+	done
 	mkdir -p "$root/dev/pts" "$root/dev/shm"
 	mount -t tmpfs tmpfs "$root/dev/shm"
 	mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"
@@ -81,13 +87,18 @@ mount_kernel() {
 	mount --bind "$root/proc/sys" "$root/proc/sys" && mount -o remount,ro,bind "$root/proc/sys"
 }
 
-# boot FOLDER BUILD: in namespaces already; becomes systemd.
+# boot FOLDER BUILD|--root TREE: in namespaces already; becomes systemd.
 boot() {
 	local root=$1/root
 	mkdir "$root"
-	mount -t tmpfs -o mode=755 tmpfs "$root"
-	lay_out "$root"
-	DESTDIR=$root cmake --install "$2" --prefix /usr >/dev/null
+	if [ "$2" = --root ]; then
+		mount --bind "$3" "$root"
+		mkdir -p "$root/.old"
+	else
+		mount -t tmpfs -o mode=755 tmpfs "$root"
+		lay_out "$root"
+		DESTDIR=$root cmake --install "$2" --prefix /usr >/dev/null
+	fi
 	mount_kernel "$root"
 	hostname assayd-test
 	cd "$root"
@@ -126,15 +137,20 @@ wait_running() {
 }
 
 start() {
-	local build owner=$PPID dir
-	build=$(readlink -f "${1:?BUILD}") && shift
+	local of owner=$PPID dir
+	if [ "${1:?BUILD, or --root FOLDER}" = --root ]; then
+		of=(--root "$(readlink -f "${2:?FOLDER}")") && shift 2
+		[ -x "${of[1]}/lib/systemd/systemd" ] || fail "${of[1]} holds no Debian with systemd"
+	else
+		of=("$(readlink -f "$1")") && shift
+		[ -e "${of[0]}/cmake_install.cmake" ] || fail "${of[0]} is no build"
+	fi
 	[ "${1:-}" != --owner ] || { owner=$2 && shift 2; }
-	[ -e "$build/cmake_install.cmake" ] || fail "$build is no build"
 	possible
 	dir=$(mktemp -d "${TMPDIR:-/tmp}/assayd-systemd.XXXXXX")
 	trap '[ -n "${dir:-}" ] && stop "$dir"' EXIT
 	setsid unshare --pid --mount --uts --ipc --cgroup --fork --kill-child --propagation private \
-		"$self" boot "$dir" "$build" </dev/null >"$dir/log" 2>&1 &
+		"$self" boot "$dir" "${of[@]}" </dev/null >"$dir/log" 2>&1 &
 	echo $! >"$dir/pid"
 	wait_running "$dir" || fail "systemd does not come up: $(tail -n 5 "$dir/log")"
 	watch_owner "$dir" "$owner"
