@@ -1,5 +1,6 @@
 /* The program: one binary, a command each. */
 #include "address/environment.h"
+#include "command/audit_show.h"
 #include "command/calibration.h"
 #include "command/check.h"
 #include "command/config_digest.h"
@@ -52,6 +53,8 @@ static err_t dispatch(const struct options *options, struct err_detail *detail)
 			detail);
 	case COMMAND_CONFIG_DIGEST:
 		return config_digest_run(options->operand, detail);
+	case COMMAND_AUDIT_SHOW:
+		return audit_show_run(options->config_file, options->operand, detail);
 	case COMMAND_HELP:
 		fputs(options_help, stdout);
 		return ERR_OK;

@@ -1,6 +1,7 @@
 #include "command/check.h"
 
 #include "address/environment.h"
+#include "audit/archive/archive_check.h"
 #include "calibration/store/check.h"
 #include "command/check_files.h"
 #include "command/check_http.h"
@@ -162,6 +163,28 @@ static void check_calibration(struct check *check)
 	findings_lines(&check->findings, FINDING_WARNING, "calibration", warnings);
 }
 
+static void check_archive(struct check *check)
+{
+	struct config_database database;
+	struct err_detail detail = { "" };
+	str_t notes = STR_NONE;
+	if (!check->config->audit.archive || !config_audit_database(check->config, &database)) {
+		findings_none(&check->findings, "archive",
+			      "none is configured; what records name by digest is not kept");
+		return;
+	}
+	if (!check_database_files(database.dsn, "archive", &check->findings))
+		return;
+	err_t err = archive_check(database.dsn, database.password_file, database.settings, check->arena,
+				  &notes, &detail);
+	if (err == ERR_DATABASE_UNAVAILABLE && database.dsn == check->config->calibration.dsn)
+		findings_none(&check->findings, "archive",
+			      "its database is that of the calibration, see above");
+	else
+		findings_tried(&check->findings, "archive", err, &detail);
+	findings_lines(&check->findings, FINDING_NOTE, "archive", notes);
+}
+
 static void check_http_address(struct check *check)
 {
 	check_http(check->config, &check->findings);
@@ -263,7 +286,8 @@ static void reach_everything(struct check *check)
 {
 	static void (*const before[])(struct check * check) = { check_state, check_http_address,
 								check_writers_schemas, check_kafka };
-	static void (*const after[])(struct check * check) = { check_judge_cache, check_calibration };
+	static void (*const after[])(struct check * check) = { check_judge_cache, check_calibration,
+							       check_archive };
 	enum { BEFORE = sizeof before / sizeof *before, AFTER = sizeof after / sizeof *after };
 	size_t targets = check->config->targets_count, judges;
 	config_judges(check->config, &judges);

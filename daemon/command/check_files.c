@@ -118,6 +118,7 @@ static void check_judges(const struct files *files)
 static void check_databases(const struct files *files)
 {
 	const struct config_calibration *calibration = &files->config->calibration;
+	const struct config_audit *audit = &files->config->audit;
 	const struct config_panel judging = config_judging(files->config);
 	const char *group = files->config->judges_count > 0 ? "panel" : "judge";
 	struct err_detail detail = { "" };
@@ -135,6 +136,12 @@ static void check_databases(const struct files *files)
 		findings_tried(files->findings, "calibration",
 			       database_check_settings(calibration->dsn, calibration->password_file,
 						       "calibration.", &detail),
+			       &detail);
+	detail.message[0] = 0;
+	if (audit->dsn && *audit->dsn && !IS_WRONG(files, "audit", "dsn", "password_file") &&
+	    check_database_files(audit->dsn, "archive", files->findings))
+		findings_tried(files->findings, "archive",
+			       database_check_settings(audit->dsn, audit->password_file, "audit.", &detail),
 			       &detail);
 }
 

@@ -135,6 +135,10 @@ static void collect(const struct config *config, struct unit_places *places)
 		add(places, "calibration.password_file", config->calibration.password_file, false);
 		add_of_postgresql(places, "calibration.dsn", config->calibration.dsn);
 	}
+	if (config->audit.dsn) {
+		add(places, "audit.password_file", config->audit.password_file, false);
+		add_of_postgresql(places, "audit.dsn", config->audit.dsn);
+	}
 	add(places, "pipeline.state_directory", config->pipeline.state_directory, true);
 }
 

@@ -447,6 +447,7 @@ static void check_secret_files(const struct checker *checker)
 				  judge_setting(checker, i, "api_key_file", setting));
 	}
 	check_secret_file(checker, config->calibration.password_file, "calibration.password_file");
+	check_secret_file(checker, config->audit.password_file, "audit.password_file");
 	for (size_t i = 0; i < config->targets_count; i++) {
 		char setting[64];
 		snprintf(setting, sizeof setting, "targets[%zu].password_file", i);
@@ -471,6 +472,15 @@ static void check_calibration(const struct checker *checker)
 static void check_calibration_dsn(const struct checker *checker)
 {
 	check_dsn(checker, checker->config->calibration.dsn, "calibration.dsn");
+}
+
+static void check_audit(const struct checker *checker)
+{
+	const struct config_audit *audit = &checker->config->audit;
+	if (!conf_problems_within(checker->problems, "audit.dsn"))
+		check_dsn(checker, audit->dsn, "audit.dsn");
+	if (audit->password_file && !audit->dsn)
+		FAIL(checker, ERR_CONFIG_RANGE, "audit.password_file", "only used with dsn");
 }
 
 static void check_thresholds(const struct checker *checker, const struct config_thresholds *thresholds,
@@ -522,6 +532,7 @@ void config_check(const struct config *config, const struct conf_file *file, str
 		{ "", check_judges_cache },
 		{ "calibration", check_calibration },
 		{ "calibration.dsn", check_calibration_dsn },
+		{ "", check_audit },
 		{ "retrieval.weights", check_weights },
 		{ "http.listen", check_listen },
 	};

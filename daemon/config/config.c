@@ -30,3 +30,17 @@ struct config_panel config_judging(const struct config *config)
 				      .cache_retention_s = judge->cache_retention_s,
 				      .cache_wait_ms = judge->cache_wait_ms };
 }
+
+bool config_audit_database(const struct config *config, struct config_database *ret_database)
+{
+	const struct config_audit *audit = &config->audit;
+	const struct config_calibration *calibration = &config->calibration;
+	if (audit->dsn && *audit->dsn)
+		*ret_database = (struct config_database){ audit->dsn, audit->password_file, "audit." };
+	else if (!audit->dsn && calibration->configured)
+		*ret_database = (struct config_database){ calibration->dsn, calibration->password_file,
+							  "calibration." };
+	else
+		return false;
+	return true;
+}

@@ -161,6 +161,13 @@ struct config_calibration {
 	int64_t feedback_horizon_s; /* 0: feedback is not read */
 };
 
+struct config_audit {
+	const char *dsn;	   /* or NULL: the calibration's; "": none. See config_audit_database */
+	const char *password_file; /* or NULL; resolved */
+	bool archive;
+	int64_t retention_days; /* 0: for ever */
+};
+
 struct config_thresholds {
 	double high;
 	double medium;
@@ -254,6 +261,7 @@ struct config {
 	size_t judges_count;
 	struct config_panel panel; /* see config_judging */
 	struct config_calibration calibration;
+	struct config_audit audit;
 	struct config_confidence confidence;
 	struct config_thresholds confidence_thresholds;
 	struct config_agreement agreement;
@@ -289,6 +297,14 @@ const struct config_judge *config_judge_named(const struct config *config, const
 
 /* What is one for all judges, in whichever group it stands; texts live as long as the configuration. */
 struct config_panel config_judging(const struct config *config);
+
+/* The database of the audit; texts live as long as the configuration. False: there is none. */
+struct config_database {
+	const char *dsn;
+	const char *password_file; /* or NULL */
+	const char *settings;	   /* how the names of its settings begin, "audit."; static */
+};
+bool config_audit_database(const struct config *config, struct config_database *ret_database);
 
 /* Another reference, to be given back; any thread. */
 struct config *config_ref(const struct config *config);

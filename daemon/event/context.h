@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+struct archive;
 struct catalog;
 struct codec;
 struct outages;
@@ -27,6 +28,7 @@ struct event_context {
 	struct query_times *query_times;   /* of generated queries that were run */
 	struct incidents *incidents;
 	struct model_current *models; /* or NULL: there are no probabilities */
+	struct archive *archive;      /* of what records name by digest, or NULL */
 	struct step_counts *steps;    /* how many events are at each step */
 	bool lenient;		      /* events are JSON typed by people */
 };

@@ -1,6 +1,7 @@
 #include "event/finalise.h"
 
 #include "common/clock.h"
+#include "event/archiving.h"
 #include "event/candidates.h"
 #include "event/context.h"
 #include "event/features.h"
@@ -28,10 +29,11 @@ void event_finalise(struct event *event)
 	record_settle_judging(facts);
 	overall_of_event(facts);
 	features_of_event(facts);
-	probability_of_event(facts, event->context->models);
+	probability_of_event(facts, event->context->models, event->context->archive);
 	struct scored_query *scored = record_build(facts, &sources);
 	record_add_stage(facts, STAGE_FINALISE, "ok", clock_monotonic_us() - started_us);
 	scored->stages = facts->stages;
 	scored->stages_count = facts->stages_count;
 	event->scored = scored;
+	archiving_of_event(event);
 }

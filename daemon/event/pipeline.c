@@ -278,6 +278,7 @@ struct pipeline *pipeline_start(const struct pipeline_options *options)
 		.targets = options->targets,
 		.judge = options->judge,
 		.models = options->models,
+		.archive = options->archive,
 		.default_catalog = options->default_catalog ? catalog_ref(options->default_catalog) : NULL,
 		.rate_limiter = rate_limiter_new(),
 		.outages = outages_new(),

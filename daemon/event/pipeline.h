@@ -10,6 +10,7 @@
 
 #include "event/event.h"
 
+struct archive;
 struct pipeline;
 struct event_metrics;
 
@@ -19,6 +20,7 @@ struct pipeline_options {
 	struct targets *targets;	       /* or NULL */
 	struct judge *judge;		       /* or NULL */
 	struct model_current *models;	       /* that probabilities come from, or NULL */
+	struct archive *archive;	       /* of what records name by digest, or NULL */
 	const struct catalog *default_catalog; /* of events without a target, or NULL; a reference is taken */
 	unsigned workers;
 	size_t max_series; /* of metrics by application and model; 0: the least */

@@ -1,5 +1,6 @@
 #include "event/probability.h"
 
+#include "event/archiving.h"
 #include "event/overall.h"
 
 static void take_reasons(struct record_facts *facts, const struct model *model, const struct model_case *item)
@@ -24,7 +25,7 @@ static bool level_follows(const struct config *config, const struct model *model
 	return by == CONFIG_LEVEL_BY_PROBABILITY || (by == CONFIG_LEVEL_BY_AUTO && model_info(model)->proven);
 }
 
-void probability_of_event(struct record_facts *facts, struct model_current *models)
+void probability_of_event(struct record_facts *facts, struct model_current *models, struct archive *archive)
 {
 	struct record_analysis *analysis = &facts->analysis;
 	const struct generated_query *query = facts->query;
@@ -52,6 +53,7 @@ void probability_of_event(struct record_facts *facts, struct model_current *mode
 		.judgement = model_info(model)->judgement,
 	};
 	take_reasons(facts, model, &item);
+	archiving_of_model(archive, model);
 	if (!level_follows(config, model))
 		return;
 	const struct level_thresholds thresholds = overall_thresholds(&config->confidence_thresholds);

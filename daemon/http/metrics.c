@@ -461,6 +461,18 @@ static void write_model(struct exposition *out, struct learner *learner)
 	exposition_one_count(out, METRIC_MODEL_FAILURES, statistics.failures);
 }
 
+static void write_archive(struct exposition *out, struct archive *archive)
+{
+	struct archive_statistics statistics;
+	archive_statistics(archive, &statistics);
+	exposition_one_count(out, METRIC_ARCHIVE_UP, statistics.up);
+	exposition_one_count(out, METRIC_ARCHIVE_WAITING, statistics.waiting);
+	exposition_one_count(out, METRIC_ARCHIVE_STORED, statistics.stored);
+	exposition_one_count(out, METRIC_ARCHIVE_LOST, statistics.lost);
+	exposition_one_count(out, METRIC_ARCHIVE_FAILURES, statistics.failures);
+	exposition_one_count(out, METRIC_ARCHIVE_EXPIRED, statistics.expired);
+}
+
 /* ---- the process ---- */
 
 static void write_process(struct exposition *out, double started_seconds)
@@ -510,6 +522,8 @@ void metrics_write(const struct metrics_parts *parts, bool ready, double started
 		write_calibration(&out, parts->calibrator);
 	if (parts->learner)
 		write_model(&out, parts->learner);
+	if (parts->archive)
+		write_archive(&out, parts->archive);
 	write_process(&out, started_seconds);
 	exposition_end(&out);
 }

@@ -1,6 +1,7 @@
 /* The metrics of the daemon's parts, as text. Any thread, one at a time; waits for nothing. */
 #pragma once
 
+#include "audit/archive/archive.h"
 #include "calibration/calibrator.h"
 #include "calibration/learn/learner.h"
 #include "event/pipeline.h"
@@ -29,6 +30,7 @@ struct metrics_parts {
 	struct judge *judge;
 	struct calibrator *calibrator;
 	struct learner *learner;
+	struct archive *archive;
 	const struct reloads *reloads;
 };
 

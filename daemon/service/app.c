@@ -1,10 +1,12 @@
 #include "service/app.h"
 
+#include "audit/archive/archive.h"
 #include "calibration/calibrator.h"
 #include "calibration/learn/learner.h"
 #include "command/settings.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "event/archiving.h"
 #include "event/pipeline.h"
 #include "http/monitor.h"
 #include "kafka/permissions.h"
@@ -65,6 +67,7 @@ struct app {
 	struct calibrator *calibrator;
 	struct model_current *models; /* NULL: nothing is learnt */
 	struct learner *learner;      /* likewise */
+	struct archive *archive;      /* NULL: nothing is archived */
 	struct monitor *monitor;      /* NULL: no HTTP */
 	struct heartbeat main;	      /* of the main loop: for the monitor */
 	struct {
@@ -237,6 +240,7 @@ static void start_pipeline(struct app *app)
 		.targets = app->targets,
 		.judge = app->judge,
 		.models = app->models,
+		.archive = app->archive,
 		.workers = (unsigned)app->config->pipeline.workers,
 		.max_series = (size_t)app->config->http.max_series,
 		.held = on_held,
@@ -395,8 +399,11 @@ static err_t start_parts(void *context, struct err_detail *detail)
 		err = start_targets(app, detail);
 	if (!err)
 		err = start_judge(app, detail);
-	if (!err)
+	if (!err) {
+		app->archive = archiving_start(config);
+		archiving_of_prompts(app->archive, app->judge);
 		start_learner(app);
+	}
 	if (!err)
 		err = start_kafka(app, detail);
 	if (!err)
@@ -420,6 +427,8 @@ static void collect_heartbeats(struct app *app)
 		app->heartbeats[app->tickers_count++] = calibrator_heartbeat(app->calibrator);
 	if (app->learner)
 		app->heartbeats[app->tickers_count++] = learner_heartbeat(app->learner);
+	if (app->archive)
+		app->heartbeats[app->tickers_count++] = archive_heartbeat(app->archive);
 	if (app->monitor)
 		app->heartbeats[app->tickers_count++] = monitor_heartbeat(app->monitor);
 	for (size_t i = 0; i < count && app->tickers_count < MAX_HEARTBEATS; i++)
@@ -437,7 +446,8 @@ static void show_parts(struct app *app)
 {
 	const struct monitor_view view = {
 		.parts = { app->pipeline, app->source, app->publisher, app->rights, &app->credits,
-			   app->targets, app->judge, app->calibrator, app->learner, &app->reloads },
+			   app->targets, app->judge, app->calibrator, app->learner, app->archive,
+			   &app->reloads },
 		.source = source_heartbeat(app->source),
 		.publisher = publisher_heartbeat(app->publisher),
 		.main = &app->main,
@@ -493,8 +503,10 @@ static bool close_parts(struct app *app)
 	log_published(app->publisher);
 	monitor_hide(app->monitor);
 	judge_stop(TAKE_PTR(app->judge)); /* stores verdicts */
+	archive_close(app->archive, app->stop_us + (int64_t)PUBLISHER_STOP_MS * 1000);
 	all &= calibrator_ended(app->calibrator, stop_left_ms(app, CALIBRATOR_STOP_MS));
 	all &= learner_ended(app->learner, stop_left_ms(app, CALIBRATOR_STOP_MS));
+	all &= archive_ended(app->archive, stop_left_ms(app, CALIBRATOR_STOP_MS));
 	all &= rights_watch_ended(app->rights, stop_left_ms(app, CALIBRATOR_STOP_MS));
 	return all;
 }
@@ -508,6 +520,7 @@ static err_t stop_parts(void *context, struct err_detail *detail)
 		return ERR_TIMEOUT;
 	calibrator_stop(app->calibrator);
 	learner_stop(app->learner);
+	archive_stop(app->archive);
 	publisher_stop(app->publisher);
 	source_stop(app->source);
 	rights_watch_free(app->rights);
@@ -728,6 +741,7 @@ static void reload(struct app *app)
 	_cleanup_(buf_free) struct buf names = BUF_INIT;
 	if (config_restart_needed(app->config, fresh, &names) > 0)
 		log_warning("these settings take effect at the next start only: %s", names.data);
+	archiving_of_prompts(app->archive, app->judge);
 	pipeline_reload(app->pipeline, fresh);
 	app->drain_timeout_ms = fresh->pipeline.drain_timeout_ms;
 	log_set_level((enum log_level)fresh->log.level);

@@ -28,6 +28,8 @@ const char options_help[] =
 	"                                    compare the calibration with its log, or count it anew;\n"
 	"                                    --dry-run: say what a rebuild would change\n"
 	"  assayd config digest FILE         the digest by which records name that configuration\n"
+	"  assayd audit show DIGEST|model:N|list --config FILE\n"
+	"                                    what records name by that digest, from the archive\n"
 	"  assayd --help, --version\n"
 	"\n"
 	"Exit status: 0 when all went well, else of sysexits.h (64 usage, 65 data, 66 no input, 69 "
@@ -47,6 +49,7 @@ static const struct command_options commands[] = {
 	{ "score", COMMAND_SCORE, false, "csjhV", NULL },
 	{ "check", COMMAND_CHECK, true, "cothV", NULL },
 	{ "calibration", COMMAND_CALIBRATION, true, "cwaympknjvrdhV", NULL },
+	{ "audit show", COMMAND_AUDIT_SHOW, true, "chV", "DIGEST" },
 	{ "config digest", COMMAND_CONFIG_DIGEST, false, "hV", "FILE" },
 };
 

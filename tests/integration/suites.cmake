@@ -1,4 +1,5 @@
 # The integration suites: see suite in ../CMakeLists.txt.
+suite(audit 300 COVERS command/audit_database command/audit_show event/archiving)
 suite(audit_interop 120)
 suite(avro_interop 180)
 suite(calibration 180 COVERS command/calibration kafka/topic_reader)

@@ -452,6 +452,8 @@ err_t model_decode(str_t document, struct model **ret_model, struct err_detail *
 	read_model(&reader, root);
 	if (reader.failed)
 		return ERR_JSON_SHAPE;
+	model->document = arena_text(model->arena, document.ptr, document.len);
+	hash_sha256_hex(document.ptr, document.len, model->digest);
 	*ret_model = TAKE_PTR(model);
 	return ERR_OK;
 }

@@ -3,6 +3,7 @@
 
 #include "calibration/model/model.h"
 #include "calibration/statistics/nearby.h"
+#include "common/hash.h"
 
 /* Parts of about as many examples each: every one is left out in turn. */
 #define MODEL_SPANS 10
@@ -69,7 +70,9 @@ struct model {
 	struct arena *arena;
 	struct model *self;
 	struct model_info info;
-	double mean; /* of the labels */
+	str_t document;		      /* that it was decoded from; or absent */
+	char digest[DIGEST_HEX_SIZE]; /* SHA-256 of it; or "" */
+	double mean;		      /* of the labels */
 	struct model_term *terms;
 	size_t terms_count;
 	struct model_step *steps; /* of a map, by overall; none: its score is the term's standardised value */

@@ -37,6 +37,16 @@ const struct model_info *model_info(const struct model *model)
 	return &model->info;
 }
 
+str_t model_document(const struct model *model)
+{
+	return model->document;
+}
+
+const char *model_digest(const struct model *model)
+{
+	return model->digest;
+}
+
 void model_set_version(struct model *model, int64_t version)
 {
 	model->info.version = version;

@@ -142,6 +142,11 @@ void model_encode(const struct model *model, struct buf *document);
  * ERR_JSON_SHAPE with a detail. The model has one reference. */
 err_t model_decode(str_t document, struct model **ret_model, struct err_detail *detail);
 
+/* The document that it was decoded from, and its SHA-256 in hexadecimal; of one that was fitted here, absent
+ * and "". They live as long as the model. */
+str_t model_document(const struct model *model);
+const char *model_digest(const struct model *model);
+
 #define MODEL_ID_BYTES 16
 
 struct model_example {

@@ -3,6 +3,11 @@
 #include "common/commit.h"
 #include "event/record/builder.h"
 
+const char *record_program_version(void)
+{
+	return ASSAYD_VERSION ASSAYD_COMMIT;
+}
+
 static void recommend(struct record_builder *builder, const char *code, const char *text)
 {
 	ARENA_PUSH(builder->facts->arena, builder->recommendations, builder->recommendations_count,
@@ -53,7 +58,7 @@ static void fill_provenance(struct record_builder *builder)
 		.topic = str_present(sources->topic) ? sources->topic : STR(""),
 		.partition = sources->partition,
 		.offset = sources->offset,
-		.program_version = STR(ASSAYD_VERSION ASSAYD_COMMIT),
+		.program_version = str_from(record_program_version()),
 		.config_digest = str_from(config_digest(facts->config)),
 		.prompt_digest = builder->prompt_digest,
 	};

@@ -15,6 +15,9 @@ struct record_sources {
 	const struct judge *judge; /* NULL: none is configured */
 };
 
+/* Version and commit of this program, as records name it; static. */
+const char *record_program_version(void);
+
 /* Takes together what the members of the judge have said. All of them must have answered. Before the record
  * is built, or anything else is made of it. */
 void record_settle_judging(struct record_facts *facts);

@@ -1,0 +1,263 @@
+"""What records name by digest is in the archive, as it was, whoever was away meanwhile."""
+
+import contextlib
+import hashlib
+import os
+import pathlib
+import re
+import subprocess
+import time
+
+import psycopg2
+
+import events
+from daemon import BINARY, config_text
+from judge_server import Answer, Judge
+from openmetrics import Metrics, await_metrics
+
+TRUTH = {"sql": "SELECT c.city, count(c.id) AS n FROM customers AS c GROUP BY c.city"}
+WRONG = "SELECT city, 0 AS customers FROM customers GROUP BY city"
+
+
+def audit(config_file, *arguments, stdin=None):
+    return subprocess.run([BINARY, "audit", *arguments, "--config", config_file], capture_output=True, input=stdin, timeout=300,
+                          check=False)
+
+
+def show(daemon, name):
+    done = audit(daemon.config_file, "show", name)
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+def digests(records):
+    """(kind, digest or number) of all that they name."""
+    named = set()
+    for record in records:
+        provenance, probability = record["provenance"], record["confidence"]["probability"]
+        named.add(("config", provenance["config_digest"]))
+        prompts = [provenance["prompt_digest"], *(panelist["prompt_digest"] for panelist in record["judge"]["panel"])]
+        named |= {("prompts", digest) for text in prompts if text for digest in text.split(" ")}
+        if provenance["catalog_digest"]:
+            named.add(("catalog", provenance["catalog_digest"]))
+        if probability:
+            named.add(("model", f"model:{probability['model']}"))
+    return named
+
+
+def rows(rig):
+    with contextlib.suppress(psycopg2.errors.UndefinedTable):
+        return rig.postgres.execute("SELECT kind, digest, version FROM audit_archive", rig.calibration_database)
+    return []
+
+
+def await_archived(rig, records, timeout=120):
+    named, deadline = digests(records), time.monotonic() + timeout
+    while True:
+        found = {(kind, f"model:{version}" if version else digest) for kind, digest, version in rows(rig)}
+        if named <= found:
+            return named
+        assert time.monotonic() < deadline, (named - found, rig.daemon.log_tail())
+        time.sleep(0.5)
+
+
+def assert_shown(daemon, named):
+    """All of them by themselves, and but for catalogs the digest is that of the text."""
+    for kind, name in named:
+        text = show(daemon, name)
+        if kind in ("config", "prompts"):
+            assert hashlib.sha256(text).hexdigest() == name
+            assert show(daemon, name[:20].upper()) == text
+        elif kind == "catalog":
+            assert b"customers" in text
+        else:
+            assert text.startswith(b"{") and b'"labels"' in text
+
+
+def send(rig, made):
+    rig.send([events.message(event) for event in made])
+    rig.asked = getattr(rig, "asked", 0) + len(made)
+    found = {record["event_id"]: record for _, record in rig.scored(rig.asked)}
+    return [found[event["event_id"]] for event in made]
+
+
+def labelled(count):
+    return [events.event(events.CITY_COUNT if number % 2 else WRONG, target="shop", ground_truth=TRUTH,
+                         generator_confidence=0.95 if number % 2 else 0.3, question=f"How many live in {number}?")
+            for number in range(count)]
+
+
+def test_all_that_records_name_is_archived(rig, tmp_path):
+    """With a judge, a target and a model; after other settings and other prompts; in one copy, though two instances went by it."""
+    config = rig.config(calibration={"model": "map", "model_interval_s": 10}, confidence={"factors": ("generator",)},
+                        judge={"sample_rate": 0.0, "always_below": "VERY_LOW_CONFIDENCE"})
+    daemon = rig.make(config).start()
+    records = send(rig, labelled(200))
+    deadline = time.monotonic() + 180
+    while not records[-1]["confidence"]["probability"]:
+        assert time.monotonic() < deadline, daemon.log_tail()
+        time.sleep(1)
+        records += send(rig, labelled(2))
+    # other prompts, other settings
+    prompts = tmp_path / "prompts"
+    prompts.mkdir()
+    for path in (pathlib.Path(__file__).resolve().parents[2] / "conf/prompts").glob("*.txt"):
+        (prompts / path.name).write_text(path.read_text() + "\nBe strict.\n")
+    daemon.config["judge"] = {**daemon.config["judge"], "prompt_directory": str(prompts)}
+    daemon.config["evaluation"] = {"pass_score": 0.6}
+    daemon.write_config()
+    daemon.signal(1)
+    daemon.await_log("the configuration was loaded again")
+    records += send(rig, labelled(2))
+    named = await_archived(rig, records)
+    assert {kind for kind, _ in named} == {"config", "prompts", "catalog", "model"}
+    assert sum(kind == "config" for kind, _ in named) == 2 and sum(kind == "prompts" for kind, _ in named) == 2
+    assert_shown(daemon, named)
+    config_digest = records[-1]["provenance"]["config_digest"]
+    assert re.search(rb"\nevaluation.pass_score=0\.(6|59999)", show(daemon, config_digest))
+    assert Metrics(daemon).value("assayd_archive_stored") == len(rows(rig))
+    assert Metrics(daemon).value("assayd_archive_lost") == 0 and Metrics(daemon).value("assayd_archive_waiting") == 0
+    before = sorted(rows(rig))
+    assert daemon.terminate() == 0
+    daemon.start()
+    send(rig, labelled(2))
+    await_metrics(daemon, lambda metrics: metrics.value("assayd_archive_waiting") == 0)
+    assert [row for row in sorted(rows(rig)) if row[0] != "model"] == [row for row in before if row[0] != "model"]
+
+
+def test_a_panel_and_secrets(rig, tmp_path):
+    """Prompts of every judge; no secret, nor the name of a file with one."""
+    key = tmp_path / "the-key-file"
+    key.write_text("sk-very-secret")
+    judges = [Judge(), Judge()]
+    try:
+        prompts = tmp_path / "prompts"
+        prompts.mkdir()
+        for path in (pathlib.Path(__file__).resolve().parents[2] / "conf/prompts").glob("*.txt"):
+            (prompts / path.name).write_text(path.read_text() + "\nBe kind.\n")
+        for judge in judges:
+            judge.answer = lambda prompt: Answer(score=62)
+        rig.start(judge=None, judges=({"name": "one", **judges[0].settings(api_key_file=str(key))},
+                                      {"name": "two", **judges[1].settings(prompt_directory=str(prompts))}))
+        named = await_archived(rig, send(rig, [events.sure(target="shop")]))
+        assert sum(kind == "prompts" for kind, _ in named) == 2
+        assert_shown(rig.daemon, named)
+        for _, name in named:
+            assert b"sk-very-secret" not in show(rig.daemon, name) and b"the-key-file" not in show(rig.daemon, name)
+    finally:
+        for judge in judges:
+            judge.close()
+
+
+def test_postgresql_is_away_and_back(rig):
+    """Scoring goes on, and what records name meanwhile is archived when it is back."""
+    database = rig.calibration_database
+    rig.postgres.execute(f'ALTER DATABASE "{database}" ALLOW_CONNECTIONS false')
+    try:
+        rig.start()
+        records = send(rig, [events.sure(target="shop")])
+        await_metrics(rig.daemon, lambda metrics: metrics.value("assayd_archive_failures") > 1)
+        metrics = Metrics(rig.daemon)
+        assert metrics.value("assayd_archive_database_up") == 0 and metrics.value("assayd_archive_waiting") >= 3
+        rig.daemon.config["evaluation"] = {"pass_score": 0.65}
+        rig.daemon.write_config()
+        rig.daemon.signal(1)
+        rig.daemon.await_log("the configuration was loaded again")
+        records += send(rig, [events.sure(target="shop")])
+        assert "cannot be archived now" in rig.daemon.log()
+    finally:
+        rig.postgres.execute(f'ALTER DATABASE "{database}" ALLOW_CONNECTIONS true')
+    named = await_archived(rig, records)
+    assert sum(kind == "config" for kind, _ in named) == 2
+    assert_shown(rig.daemon, named)
+    await_metrics(rig.daemon, lambda metrics: metrics.value("assayd_archive_database_up") == 1)
+
+
+def test_what_was_not_archived_is_told(rig):
+    """A stop while PostgreSQL is away names what is lost."""
+    database = rig.calibration_database
+    rig.postgres.execute(f'ALTER DATABASE "{database}" ALLOW_CONNECTIONS false')
+    try:
+        rig.start()
+        (record,) = send(rig, [events.sure(target="shop")])
+        assert rig.daemon.terminate() == 0
+    finally:
+        rig.postgres.execute(f'ALTER DATABASE "{database}" ALLOW_CONNECTIONS true')
+    for kind, digest in digests([record]):
+        assert f"the {kind} {digest}, which records name, is not archived" in rig.daemon.log()
+    rig.daemon.start()
+    await_archived(rig, send(rig, [events.sure(target="shop")]))
+
+
+def test_damage_is_found(rig):
+    """One bit anywhere: nothing is printed."""
+    rig.start()
+    named = await_archived(rig, send(rig, [events.sure(target="shop")]))
+    flip = "UPDATE audit_archive SET content = set_bit(content, {0}, 1 - get_bit(content, {0})) WHERE digest = %s"
+    for kind, digest in named:
+        ((bits,),) = rig.postgres.execute("SELECT 8 * octet_length(content) FROM audit_archive WHERE digest = %s",
+                                          rig.calibration_database, arguments=(digest,))
+        for bit in (0, 9, bits // 2, bits - 1):
+            rig.postgres.execute(flip.format(bit), rig.calibration_database, arguments=(digest,))
+            done = audit(rig.daemon.config_file, "show", digest)
+            assert done.returncode == 65 and b"is damaged" in done.stderr and not done.stdout, (kind, bit, done)
+            rig.postgres.execute(flip.format(bit), rig.calibration_database, arguments=(digest,))
+    assert_shown(rig.daemon, named)
+    # another catalog in its place, with all sums right
+    (catalog,) = (digest for kind, digest in named if kind == "catalog")
+    rig.postgres.execute("UPDATE audit_archive a SET content = b.content, sha256 = b.sha256, size_bytes = b.size_bytes FROM audit_archive b "
+                         "WHERE a.kind = 'catalog' AND b.kind = 'config'", rig.calibration_database)
+    done = audit(rig.daemon.config_file, "show", catalog)
+    assert done.returncode == 65 and b"is not what its digest is of" in done.stderr and not done.stdout, done
+
+
+def test_names(rig, tmp_path):
+    """The beginning of a digest, several, none; a database of its own; nothing configured."""
+    rig.start()
+    named = await_archived(rig, send(rig, [events.sure(target="shop")]))
+    config_file = rig.daemon.config_file
+    listed = audit(config_file, "show", "list")
+    assert listed.returncode == 0 and {line.split()[0].decode() for line in listed.stdout.splitlines()} == {name for _, name in named}
+    first = min(name for _, name in named)
+    rig.postgres.execute("INSERT INTO audit_archive (digest, kind, size_bytes, sha256, content, program_version) SELECT left(digest, 63) || "
+                         "translate(right(digest, 1), '0123456789abcdef', '123456789abcdef0'), 'config', 0, sha256, content, '1' "
+                         "FROM audit_archive WHERE digest = %s", rig.calibration_database, arguments=(first,))
+    several = audit(config_file, "show", first[:63])
+    assert several.returncode == 65 and len(several.stdout.splitlines()) == 2 and b"write more digits" in several.stderr
+    assert audit(config_file, "show", first).returncode == 0
+    none = audit(config_file, "show", "0" * 40)
+    assert none.returncode == 66 and b"the archive has nothing whose digest begins" in none.stderr
+    for wrong in ("xyz", "", "0" * 65, "model:", "model:0", "model:7x"):
+        assert audit(config_file, "show", wrong).returncode == 64, wrong
+    assert audit(config_file, "show", "model:77").returncode == 66
+    nothing = tmp_path / "nothing.conf"
+    nothing.write_text(config_text({"kafka": {"group_id": "x"}}))
+    done = audit(str(nothing), "show", "list")
+    assert done.returncode == 78 and b"write audit.dsn" in done.stderr
+    checked = subprocess.run([BINARY, "check", "--config", config_file], capture_output=True, text=True, timeout=120, check=False)
+    assert re.search("ok +archive", checked.stdout), checked.stdout
+
+
+def test_a_database_of_its_own_and_none(rig):
+    name = f"audit_{os.urandom(4).hex()}"
+    rig.postgres.execute(f"CREATE DATABASE {name} OWNER assayd")
+    rig.start(audit={"dsn": rig.postgres.dsn(name, "assayd"), "retention_days": 30})
+    (record,) = send(rig, [events.sure(target="shop")])
+    named = digests([record])
+    await_metrics(rig.daemon, lambda metrics: metrics.value("assayd_archive_stored") >= len(named))
+    assert_shown(rig.daemon, named)
+    assert not rig.postgres.execute("SELECT 1 FROM pg_tables WHERE tablename = 'audit_archive'", rig.calibration_database)
+    # only what is old and unused is deleted: at the next start, since that looks first
+    rig.postgres.execute("UPDATE audit_archive SET last_used = now() - interval '33 days' WHERE kind IN ('config', 'catalog')", name)
+    assert rig.daemon.terminate() == 0
+    rig.daemon.config["evaluation"] = {"pass_score": 0.61}
+    rig.daemon.start()
+    await_metrics(rig.daemon, lambda metrics: metrics.value("assayd_archive_expired") == 2)
+    (record,) = send(rig, [events.sure(target="shop")])
+    await_metrics(rig.daemon, lambda metrics: metrics.value("assayd_archive_stored") == 2)
+    assert_shown(rig.daemon, digests([record]))
+    assert rig.daemon.terminate() == 0
+    rig.daemon.config["audit"] = {"archive": False}
+    rig.daemon.start()
+    send(rig, [events.sure(target="shop")])
+    assert "assayd_archive" not in rig.daemon.get("/metrics")[1]
