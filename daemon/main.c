@@ -1,5 +1,7 @@
 /* The program: one binary, a command each. */
 #include "address/environment.h"
+#include "command/audit_begin_again.h"
+#include "command/audit_key.h"
 #include "command/audit_show.h"
 #include "command/calibration.h"
 #include "command/check.h"
@@ -55,6 +57,11 @@ static err_t dispatch(const struct options *options, struct err_detail *detail)
 		return config_digest_run(options->operand, detail);
 	case COMMAND_AUDIT_SHOW:
 		return audit_show_run(options->config_file, options->operand, detail);
+	case COMMAND_AUDIT_BEGIN_AGAIN:
+		return audit_begin_again_run(options->config_file, options->partition, options->reason,
+					     detail);
+	case COMMAND_AUDIT_KEY:
+		return audit_key_run(options->operand, options->output, detail);
 	case COMMAND_HELP:
 		fputs(options_help, stdout);
 		return ERR_OK;

@@ -62,3 +62,8 @@ COMMENT ON TABLE audit_logs IS 'the tamper-evident log: where the tree of each p
 COMMENT ON TABLE audit_tiles IS 'the tamper-evident log: hashes from which anything can be proven';
 COMMENT ON TABLE audit_checkpoints IS 'the tamper-evident log: signed checkpoints and where they have been published';
 COMMENT ON TABLE audit_marks IS 'the tamper-evident log: what it did not see';
+
+-- migration 2: checkpoints that are still to be published
+
+CREATE INDEX audit_checkpoints_not_in_topic ON audit_checkpoints (topic, partition, size) WHERE in_topic_at IS NULL;
+CREATE INDEX audit_checkpoints_not_in_file ON audit_checkpoints (topic, partition, size) WHERE in_file_at IS NULL;

@@ -38,6 +38,8 @@ err_t settings_kafka(const struct config *config, struct arena *arena, struct ka
 		.feedback_topic = config->calibration.configured && config->calibration.feedback_horizon_s > 0
 					  ? kafka->feedback_topic
 					  : NULL,
+		.audits = config->audit.log,
+		.checkpoint_topic = config->audit.checkpoint_topic,
 		.properties = properties.items,
 		.properties_count = properties.count,
 		.exactly_once = kafka->delivery == CONFIG_EXACTLY_ONCE,

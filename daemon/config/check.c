@@ -448,6 +448,7 @@ static void check_secret_files(const struct checker *checker)
 	}
 	check_secret_file(checker, config->calibration.password_file, "calibration.password_file");
 	check_secret_file(checker, config->audit.password_file, "audit.password_file");
+	check_secret_file(checker, config->audit.key_file, "audit.key_file");
 	for (size_t i = 0; i < config->targets_count; i++) {
 		char setting[64];
 		snprintf(setting, sizeof setting, "targets[%zu].password_file", i);
@@ -481,6 +482,30 @@ static void check_audit(const struct checker *checker)
 		check_dsn(checker, audit->dsn, "audit.dsn");
 	if (audit->password_file && !audit->dsn)
 		FAIL(checker, ERR_CONFIG_RANGE, "audit.password_file", "only used with dsn");
+}
+
+/* What the log needs, and what its checkpoints would spoil. */
+static void check_audit_log(const struct checker *checker)
+{
+	const struct config_audit *audit = &checker->config->audit;
+	const struct config_kafka *kafka = &checker->config->kafka;
+	const char *const topics[] = { kafka->input_topic, kafka->scored_topic, kafka->advisory_topic,
+				       kafka->dead_letter_topic, kafka->feedback_topic };
+	struct config_database database;
+	if (audit->log && !audit->key_file)
+		FAIL(checker, ERR_CONFIG_MISSING, "audit.key_file",
+		     "audit.log needs the key that signs it; \"assayd audit key NAME\" makes one");
+	if (audit->log && !config_audit_database(checker->config, &database))
+		FAIL(checker, ERR_CONFIG_MISSING, "audit.dsn",
+		     "audit.log needs a database; name one here, or one for the calibration");
+	for (size_t i = 0; audit->checkpoint_topic && i < sizeof topics / sizeof *topics; i++)
+		if (strcmp(audit->checkpoint_topic, topics[i]) == 0)
+			FAIL(checker, ERR_CONFIG_RANGE, "audit.checkpoint_topic",
+			     "\"%s\" has another use already; checkpoints need a compacted topic of their "
+			     "own",
+			     topics[i]);
+	if (audit->checkpoint_file && *audit->checkpoint_file != '/')
+		FAIL(checker, ERR_CONFIG_RANGE, "audit.checkpoint_file", "the path does not begin with /");
 }
 
 static void check_thresholds(const struct checker *checker, const struct config_thresholds *thresholds,
@@ -533,6 +558,7 @@ void config_check(const struct config *config, const struct conf_file *file, str
 		{ "calibration", check_calibration },
 		{ "calibration.dsn", check_calibration_dsn },
 		{ "", check_audit },
+		{ "audit", check_audit_log },
 		{ "retrieval.weights", check_weights },
 		{ "http.listen", check_listen },
 	};

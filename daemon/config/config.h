@@ -166,6 +166,11 @@ struct config_audit {
 	const char *password_file; /* or NULL; resolved */
 	bool archive;
 	int64_t retention_days; /* 0: for ever */
+	bool log;
+	const char *key_file;	      /* or NULL; resolved */
+	const char *checkpoint_topic; /* or NULL, likewise below */
+	const char *checkpoint_file;
+	int64_t checkpoint_interval_s;
 };
 
 struct config_thresholds {

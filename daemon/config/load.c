@@ -74,9 +74,9 @@ static const char *resolve(const char *name, const char *path, struct arena *are
 /* Secrets are read from where they are now: a file that takes the place of another one is seen. */
 static void resolve_secrets(struct config *config, const char *path, struct arena *arena)
 {
-	const char **files[] = { &config->judge.api_key_file, &config->judge.cache_password_file,
+	const char **files[] = { &config->judge.api_key_file,	     &config->judge.cache_password_file,
 				 &config->panel.cache_password_file, &config->calibration.password_file,
-				 &config->audit.password_file };
+				 &config->audit.password_file,	     &config->audit.key_file };
 	struct conf_strings *properties = &config->kafka.secret_properties;
 	const char **resolved = ARENA_ARRAY(arena, const char *, properties->count);
 	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {

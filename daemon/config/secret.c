@@ -25,8 +25,9 @@ static bool is_too_long(const char *name)
 
 bool config_is_secret_itself(const char *name)
 {
-	static const char *const beginnings[] = { "sk-",  "sk_",    "gsk_", "xai-",    "hf_",
-						  "AIza", "eyJhbG", "ghp_", "Bearer ", "-----BEGIN " };
+	static const char *const beginnings[] = { "sk-",     "sk_",	    "gsk_",	   "xai-",
+						  "hf_",     "AIza",	    "eyJhbG",	   "ghp_",
+						  "Bearer ", "-----BEGIN ", "PRIVATE+KEY+" };
 	for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
 		if (!strchr(name, '/') && strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
 			return true;

@@ -13,6 +13,8 @@
 
 /* Of the calibrator's consumer group, behind the group's name. */
 #define KAFKA_CALIBRATION_SUFFIX ".calibration"
+/* Of the keeper of the audit log. */
+#define KAFKA_AUDIT_SUFFIX ".audit"
 
 /* The daemon can go on no longer (fenced, fatal client error): called once, from any thread; must not block.
  */

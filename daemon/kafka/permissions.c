@@ -205,6 +205,12 @@ static err_t try_calibrating(struct attempts *attempts, struct err_detail *detai
 			   attempts->settings->feedback_topic ? 2 : 1, detail);
 }
 
+static err_t try_auditing(struct attempts *attempts, struct err_detail *detail)
+{
+	static const enum right scored = RIGHT_READ_SCORED;
+	return try_reading(attempts, RIGHT_READ_AUDIT, &scored, 1, detail);
+}
+
 /* ---- outputs ---- */
 
 static void on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
@@ -251,7 +257,17 @@ static void flush(const struct attempts *attempts, rd_kafka_t *client)
 		;
 }
 
-enum { OUTPUTS = RIGHT_WRITE_DEAD_LETTER - RIGHT_WRITE_SCORED + 1 };
+static const enum right outputs[] = { RIGHT_WRITE_SCORED, RIGHT_WRITE_ADVISORY, RIGHT_WRITE_DEAD_LETTER,
+				      RIGHT_WRITE_CHECKPOINTS };
+
+enum { OUTPUTS = sizeof outputs / sizeof *outputs };
+
+static bool is_tried(const struct attempts *attempts, enum right right)
+{
+	return !(attempts->untestable & RIGHT_BIT(right)) &&
+	       (right != RIGHT_WRITE_CHECKPOINTS ||
+		(attempts->settings->audits && attempts->settings->checkpoint_topic));
+}
 
 /* Sends what no topic takes. */
 static err_t send_nothing(struct attempts *attempts, rd_kafka_t *client, struct err_detail *detail)
@@ -261,8 +277,8 @@ static err_t send_nothing(struct attempts *attempts, rd_kafka_t *client, struct 
 	err_t err = ERR_OK;
 	for (size_t i = 0; i < OUTPUTS; i++) {
 		answers[i] = RD_KAFKA_RESP_ERR__TIMED_OUT;
-		right_name(attempts->settings, (enum right)(RIGHT_WRITE_SCORED + i), &topics[i]);
-		if (attempts->untestable & RIGHT_BIT(RIGHT_WRITE_SCORED + i))
+		right_name(attempts->settings, outputs[i], &topics[i]);
+		if (!is_tried(attempts, outputs[i]))
 			continue;
 		rd_kafka_resp_err_t refused =
 			rd_kafka_producev(client, RD_KAFKA_V_TOPIC(topics[i].name), RD_KAFKA_V_VALUE(NULL, 0),
@@ -273,10 +289,10 @@ static err_t send_nothing(struct attempts *attempts, rd_kafka_t *client, struct 
 	flush(attempts, client);
 	for (size_t i = 0; i < OUTPUTS; i++) {
 		bool refused = answers[i] == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
-		if (attempts->untestable & RIGHT_BIT(RIGHT_WRITE_SCORED + i))
+		if (!is_tried(attempts, outputs[i]))
 			continue;
 		if (refused || !answers[i] || answers[i] == RD_KAFKA_RESP_ERR_INVALID_REQUIRED_ACKS)
-			find_right(attempts, (enum right)(RIGHT_WRITE_SCORED + i), !refused);
+			find_right(attempts, outputs[i], !refused);
 		else if (!err)
 			err = no_answer("topic", topics[i].name, answers[i], detail);
 	}
@@ -326,6 +342,8 @@ static err_t try_all(struct attempts *attempts, bool calibrates, struct err_deta
 	err_t err = try_scoring(attempts, detail);
 	if (!err && calibrates)
 		err = try_calibrating(attempts, detail);
+	if (!err && attempts->settings->audits)
+		err = try_auditing(attempts, detail);
 	if (!err)
 		err = try_writing(attempts, detail);
 	return err ? err : try_transactions(attempts, detail);

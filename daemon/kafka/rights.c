@@ -28,6 +28,8 @@ static const struct {
 	[RIGHT_READ_CALIBRATION] = { READ, GROUP },
 	[RIGHT_READ_SCORED] = { READ, TOPIC },
 	[RIGHT_READ_FEEDBACK] = { READ, TOPIC },
+	[RIGHT_READ_AUDIT] = { READ, GROUP },
+	[RIGHT_WRITE_CHECKPOINTS] = { WRITE, TOPIC },
 };
 
 right_set rights_needed(const struct kafka_settings *settings, bool calibrates)
@@ -39,6 +41,10 @@ right_set rights_needed(const struct kafka_settings *settings, bool calibrates)
 		needed |= RIGHT_BIT(RIGHT_READ_CALIBRATION) | RIGHT_BIT(RIGHT_READ_SCORED);
 	if (calibrates && settings->feedback_topic)
 		needed |= RIGHT_BIT(RIGHT_READ_FEEDBACK);
+	if (settings->audits)
+		needed |= RIGHT_BIT(RIGHT_READ_AUDIT) | RIGHT_BIT(RIGHT_READ_SCORED);
+	if (settings->audits && settings->checkpoint_topic)
+		needed |= RIGHT_BIT(RIGHT_WRITE_CHECKPOINTS);
 	return needed;
 }
 
@@ -58,6 +64,8 @@ static const char *resource_name(const struct kafka_settings *settings, enum rig
 		return settings->instance_id;
 	case RIGHT_READ_FEEDBACK:
 		return settings->feedback_topic ? settings->feedback_topic : "";
+	case RIGHT_WRITE_CHECKPOINTS:
+		return settings->checkpoint_topic ? settings->checkpoint_topic : "";
 	default:
 		return settings->group_id;
 	}
@@ -68,7 +76,9 @@ void right_name(const struct kafka_settings *settings, enum right right, struct 
 	ret_name->operation = operations[rights[right].operation].name;
 	ret_name->resource = resources[rights[right].resource].name;
 	snprintf(ret_name->name, sizeof ret_name->name, "%s%s", resource_name(settings, right),
-		 right == RIGHT_READ_CALIBRATION ? KAFKA_CALIBRATION_SUFFIX : "");
+		 right == RIGHT_READ_CALIBRATION ? KAFKA_CALIBRATION_SUFFIX
+		 : right == RIGHT_READ_AUDIT	 ? KAFKA_AUDIT_SUFFIX
+						 : "");
 }
 
 /* ---- how they are granted ---- */

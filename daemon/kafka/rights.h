@@ -19,6 +19,8 @@ enum right {
 	RIGHT_READ_CALIBRATION,	  /* the calibrator's group */
 	RIGHT_READ_SCORED,
 	RIGHT_READ_FEEDBACK, /* where feedback is read */
+	RIGHT_READ_AUDIT,    /* the group of the audit log's keeper, likewise below where there is one */
+	RIGHT_WRITE_CHECKPOINTS,
 	RIGHT_COUNT_
 };
 

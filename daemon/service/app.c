@@ -1,6 +1,7 @@
 #include "service/app.h"
 
 #include "audit/archive/archive.h"
+#include "audit/keeper/keeper.h"
 #include "calibration/calibrator.h"
 #include "calibration/learn/learner.h"
 #include "command/settings.h"
@@ -65,6 +66,7 @@ struct app {
 	struct pipeline *pipeline;
 	struct source *source;
 	struct calibrator *calibrator;
+	struct audit_keeper *keeper;  /* NULL: there is no audit log */
 	struct model_current *models; /* NULL: nothing is learnt */
 	struct learner *learner;      /* likewise */
 	struct archive *archive;      /* NULL: nothing is archived */
@@ -379,6 +381,25 @@ static err_t start_calibrator(struct app *app, struct err_detail *detail)
 	return calibrator_start(&options, &app->calibrator, detail);
 }
 
+static err_t start_keeper(struct app *app, struct err_detail *detail)
+{
+	const struct config_audit *audit = &app->config->audit;
+	struct config_database database;
+	if (!audit->log || !config_audit_database(app->config, &database))
+		return ERR_OK;
+	const struct keeper_options options = {
+		.kafka = &app->kafka,
+		.dsn = database.dsn,
+		.password_file = database.password_file,
+		.database_settings = database.settings,
+		.key_file = audit->key_file,
+		.checkpoint_topic = audit->checkpoint_topic,
+		.checkpoint_file = audit->checkpoint_file,
+		.checkpoint_interval_ms = audit->checkpoint_interval_s * 1000,
+	};
+	return keeper_start(&options, &app->keeper, detail);
+}
+
 static err_t start_parts(void *context, struct err_detail *detail)
 {
 	struct app *app = context;
@@ -408,6 +429,8 @@ static err_t start_parts(void *context, struct err_detail *detail)
 		err = start_kafka(app, detail);
 	if (!err)
 		err = start_calibrator(app, detail);
+	if (!err)
+		err = start_keeper(app, detail);
 	return err;
 }
 
@@ -425,6 +448,8 @@ static void collect_heartbeats(struct app *app)
 		app->heartbeats[app->tickers_count++] = judge_cache_heartbeat(app->judge);
 	if (app->calibrator)
 		app->heartbeats[app->tickers_count++] = calibrator_heartbeat(app->calibrator);
+	if (app->keeper)
+		app->heartbeats[app->tickers_count++] = keeper_heartbeat(app->keeper);
 	if (app->learner)
 		app->heartbeats[app->tickers_count++] = learner_heartbeat(app->learner);
 	if (app->archive)
@@ -487,11 +512,13 @@ static int64_t stop_left_ms(const struct app *app, int64_t limit_ms)
  * Everything ends. The source ends first: it closes the assignment, so that whatever finishes from here on is
  * discarded; where its client does not return, for want of a broker, `ended` sees to that. Then the branches,
  * which answer all open calls; then the workers, which see these answers; then the publisher, to which
- * workers push. The calibrator is told at once and ends beside them. False: some part has not ended in time.
+ * workers push. The calibrator and the keeper of the audit log are told at once and end beside them. False:
+ * some part has not ended in time.
  */
 static bool close_parts(struct app *app)
 {
 	calibrator_close(app->calibrator, app->stop_us + (int64_t)PUBLISHER_STOP_MS * 1000);
+	keeper_close(app->keeper, app->stop_us + (int64_t)PUBLISHER_STOP_MS * 1000);
 	learner_close(app->learner, app->stop_us + (int64_t)PUBLISHER_STOP_MS * 1000);
 	rights_watch_close(app->rights);
 	bool all = source_close(app->source, stop_left_ms(app, SOURCE_STOP_MS));
@@ -505,6 +532,7 @@ static bool close_parts(struct app *app)
 	judge_stop(TAKE_PTR(app->judge)); /* stores verdicts */
 	archive_close(app->archive, app->stop_us + (int64_t)PUBLISHER_STOP_MS * 1000);
 	all &= calibrator_ended(app->calibrator, stop_left_ms(app, CALIBRATOR_STOP_MS));
+	all &= keeper_ended(app->keeper, stop_left_ms(app, CALIBRATOR_STOP_MS));
 	all &= learner_ended(app->learner, stop_left_ms(app, CALIBRATOR_STOP_MS));
 	all &= archive_ended(app->archive, stop_left_ms(app, CALIBRATOR_STOP_MS));
 	all &= rights_watch_ended(app->rights, stop_left_ms(app, CALIBRATOR_STOP_MS));
@@ -519,6 +547,7 @@ static err_t stop_parts(void *context, struct err_detail *detail)
 	if (!close_parts(app))
 		return ERR_TIMEOUT;
 	calibrator_stop(app->calibrator);
+	keeper_stop(app->keeper);
 	learner_stop(app->learner);
 	archive_stop(app->archive);
 	publisher_stop(app->publisher);
@@ -788,6 +817,15 @@ static void append_rights(struct app *app, struct buf *status)
 			   text.data);
 }
 
+/* Scoring goes on without it. */
+static void append_audit(struct app *app, struct buf *status)
+{
+	_cleanup_(buf_free) struct buf text = BUF_INIT;
+	keeper_describe_stops(app->keeper, 1, &text);
+	if (text.len)
+		buf_printf(status, "; stopped: %.*s", (int)text.len - 1, text.data);
+}
+
 static void show_status(struct app *app, const char *waiting_for)
 {
 	struct pipeline_statistics statistics;
@@ -807,6 +845,7 @@ static void show_status(struct app *app, const char *waiting_for)
 		buf_printf(&status, "; %s", app->refusal.message);
 	append_rights(app, &status);
 	append_stops(app, &status);
+	append_audit(app, &status);
 	notify_status("%s", status.data);
 }
 

@@ -30,6 +30,10 @@ const char options_help[] =
 	"  assayd config digest FILE         the digest by which records name that configuration\n"
 	"  assayd audit show DIGEST|model:N|list --config FILE\n"
 	"                                    what records name by that digest, from the archive\n"
+	"  assayd audit key NAME [--output FILE]\n"
+	"                                    makes a key that signs the tamper-evident log\n"
+	"  assayd audit begin-again --config FILE --partition N --reason TEXT\n"
+	"                                    has a stopped log go on with another history of the topic\n"
 	"  assayd --help, --version\n"
 	"\n"
 	"Exit status: 0 when all went well, else of sysexits.h (64 usage, 65 data, 66 no input, 69 "
@@ -51,18 +55,32 @@ static const struct command_options commands[] = {
 	{ "calibration", COMMAND_CALIBRATION, true, "cwaympknjvrdhV", NULL },
 	{ "audit show", COMMAND_AUDIT_SHOW, true, "chV", "DIGEST" },
 	{ "config digest", COMMAND_CONFIG_DIGEST, false, "hV", "FILE" },
+	{ "audit key", COMMAND_AUDIT_KEY, false, "OhV", "NAME" },
+	{ "audit begin-again", COMMAND_AUDIT_BEGIN_AGAIN, true, "cPRhV", NULL },
 };
 
 static const struct option long_options[] = {
-	{ "config", required_argument, NULL, 'c' },   { "catalog", required_argument, NULL, 's' },
-	{ "window", required_argument, NULL, 'w' },   { "application", required_argument, NULL, 'a' },
-	{ "json", no_argument, NULL, 'j' },	      { "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },	      { "verify", no_argument, NULL, 'v' },
-	{ "rebuild", no_argument, NULL, 'r' },	      { "dry-run", no_argument, NULL, 'd' },
-	{ "offline", no_argument, NULL, 'o' },	      { "strict", no_argument, NULL, 't' },
-	{ "accuracy", required_argument, NULL, 'y' }, { "model", no_argument, NULL, 'm' },
-	{ "replay", required_argument, NULL, 'p' },   { "model-version", required_argument, NULL, 'n' },
-	{ "replay-topic", no_argument, NULL, 'k' },   { NULL, 0, NULL, 0 },
+	{ "config", required_argument, NULL, 'c' },
+	{ "catalog", required_argument, NULL, 's' },
+	{ "window", required_argument, NULL, 'w' },
+	{ "application", required_argument, NULL, 'a' },
+	{ "json", no_argument, NULL, 'j' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ "verify", no_argument, NULL, 'v' },
+	{ "rebuild", no_argument, NULL, 'r' },
+	{ "dry-run", no_argument, NULL, 'd' },
+	{ "offline", no_argument, NULL, 'o' },
+	{ "strict", no_argument, NULL, 't' },
+	{ "accuracy", required_argument, NULL, 'y' },
+	{ "model", no_argument, NULL, 'm' },
+	{ "replay", required_argument, NULL, 'p' },
+	{ "model-version", required_argument, NULL, 'n' },
+	{ "replay-topic", no_argument, NULL, 'k' },
+	{ "output", required_argument, NULL, 'O' },
+	{ "partition", required_argument, NULL, 'P' },
+	{ "reason", required_argument, NULL, 'R' },
+	{ NULL, 0, NULL, 0 },
 };
 
 static const char *long_name(int flag)
@@ -102,6 +120,15 @@ static void set_flag(struct options *options, int flag)
 		break;
 	case 'm':
 		options->model = true;
+		break;
+	case 'P':
+		options->partition = optarg;
+		break;
+	case 'R':
+		options->reason = optarg;
+		break;
+	case 'O':
+		options->output = optarg;
 		break;
 	case 'j':
 		options->json = true;
@@ -253,6 +280,11 @@ static err_t check_given(const struct command_options *command, const struct opt
 				command->operand);
 	if (command->needs_config && !options->config_file)
 		return err_fail(detail, ERR_USAGE, "assayd %s needs --config FILE", command->name);
+	if (command->command == COMMAND_AUDIT_BEGIN_AGAIN &&
+	    (!options->partition || !options->reason || !*options->reason))
+		return err_fail(detail, ERR_USAGE,
+				"assayd %s needs --partition N and --reason TEXT; see assayd --help",
+				command->name);
 	return ERR_OK;
 }
 

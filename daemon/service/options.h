@@ -10,6 +10,8 @@ enum command {
 	COMMAND_CALIBRATION,
 	COMMAND_CONFIG_DIGEST,
 	COMMAND_AUDIT_SHOW,
+	COMMAND_AUDIT_KEY,
+	COMMAND_AUDIT_BEGIN_AGAIN,
 	COMMAND_HELP,
 	COMMAND_VERSION
 };
@@ -29,6 +31,9 @@ struct options {
 	bool verify;		   /* calibration: compare with the log */
 	bool rebuild;		   /* calibration: count anew */
 	bool dry_run;		   /* calibration: say what a rebuild would do */
+	const char *output;	   /* audit key: the file; audit prove: the folder; or NULL */
+	const char *partition;	   /* audit: of this one alone; or NULL */
+	const char *reason;	   /* audit begin-again; or NULL */
 	bool json;
 	bool offline; /* check: without reaching anything */
 	bool strict;  /* check: warnings are errors */

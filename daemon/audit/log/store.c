@@ -1,48 +1,7 @@
-#include "audit/log/store.h"
+#include "audit/log/internal.h"
 
-#include "audit/log/schema.h"
 #include "database/array.h"
 #include "database/values.h"
-
-struct audit_store {
-	struct database *database;
-};
-
-struct audit_store *audit_store_new(const struct audit_store_options *options)
-{
-	struct audit_store *store = calloc(1, sizeof *store);
-	if (!store)
-		abort();
-	store->database = database_new(options->dsn, options->password_file);
-	database_set_settings(store->database, "audit.log.");
-	database_set_application(store->database, "assayd audit log");
-	database_set_waits(store->database, options->waits, options->waits_context);
-	return store;
-}
-
-void audit_store_free(struct audit_store *store)
-{
-	if (!store)
-		return;
-	database_free(store->database);
-	free(store);
-}
-
-void audit_store_limit_waits(struct audit_store *store, int64_t until_us)
-{
-	database_limit_waits(store->database, until_us);
-}
-
-static err_t prepare(struct audit_store *store, struct err_detail *detail)
-{
-	bool fresh = false;
-	err_t err = database_connect(store->database, &fresh, detail);
-	if (!err && fresh)
-		err = audit_schema_migrate(store->database, detail);
-	if (err)
-		database_disconnect(store->database);
-	return err;
-}
 
 /* ---- parameters and values ---- */
 
@@ -57,48 +16,11 @@ static err_t finish(struct audit_store *store, err_t err, struct err_detail *det
 	return err;
 }
 
-/* The bytes as the text of a bytea, in the buffer. */
-static const char *bytes_text(struct buf *to, const void *bytes, size_t len)
-{
-	const unsigned char *at = bytes;
-	buf_append_text(to, "\\x");
-	for (size_t i = 0; i < len; i++)
-		buf_printf(to, "%02x", at[i]);
-	return to->data;
-}
-
 static const char *state_text(struct buf *to, const struct merkle_range *range)
 {
 	_cleanup_(buf_free) struct buf state = BUF_INIT;
 	merkle_range_encode(range, &state);
-	return bytes_text(to, state.data, state.len);
-}
-
-/* The value of a bytea that is not NULL, appended. */
-static void append_bytes(const PGresult *result, int row, int column, struct buf *out)
-{
-	size_t len = 0;
-	unsigned char *bytes = PQunescapeBytea((const unsigned char *)PQgetvalue(result, row, column), &len);
-	if (!bytes)
-		abort();
-	buf_append(out, bytes, len);
-	PQfreemem(bytes);
-}
-
-/* Runs the statement, whose first parameters are topic and partition, and expects that many rows. */
-static err_t change(struct audit_store *store, const struct audit_store_log *log, const char *sql, int count,
-		    const char **parameters, size_t rows, err_t otherwise, const char *what,
-		    struct err_detail *detail)
-{
-	_cleanup_(database_result_cleanup) PGresult *result = NULL;
-	struct database_number_text partition;
-	parameters[0] = log->topic;
-	parameters[1] = database_number_text(&partition, log->partition);
-	err_t err = database_query(store->database, sql, count, parameters, &result, detail);
-	if (!err && strtoull(PQcmdTuples(result), NULL, 10) != rows)
-		err = err_fail(detail, otherwise, "partition %d of %s: %s", (int)log->partition, log->topic,
-			       what);
-	return err;
+	return audit_store_bytes_text(to, state.data, state.len);
 }
 
 /* ---- opening ---- */
@@ -114,7 +36,7 @@ err_t audit_store_read_tile(void *context, unsigned level, uint64_t index, unsig
 					   database_number_text(&texts[0], tiles->log.partition),
 					   database_number_text(&texts[1], level),
 					   database_number_text(&texts[2], (int64_t)index) };
-	err_t err = prepare(tiles->store, tiles->detail);
+	err_t err = audit_store_prepare(tiles->store, tiles->detail);
 	if (!err)
 		err = database_query(tiles->store->database,
 				     "SELECT hashes FROM audit_tiles WHERE topic = $1 AND partition = $2 AND "
@@ -124,7 +46,7 @@ err_t audit_store_read_tile(void *context, unsigned level, uint64_t index, unsig
 	if (err)
 		return err;
 	if (PQntuples(result))
-		append_bytes(result, 0, 0, &hashes);
+		audit_store_append_bytes(result, 0, 0, &hashes);
 	if (hashes.len < width * sizeof ret_hashes[0])
 		return err_fail(tiles->detail, ERR_AUDIT_DAMAGED,
 				"partition %d of %s: tile %s of level %u has %zu hashes, not %u",
@@ -165,19 +87,31 @@ static err_t check_edge(struct audit_store *store, const struct audit_store_log 
 
 #define READ_LOG                                                                                             \
 	"SELECT l.origin, l.size, l.next_offset, l.last_offset, l.last_leaf, l.state, "                      \
-	"left(l.stopped, 256), c.size > l.size OR (c.size = l.size AND c.state <> l.state) "                 \
-	"FROM audit_logs l LEFT JOIN LATERAL (SELECT size, state FROM audit_checkpoints "                    \
+	"left(l.stopped, 256), c.size > l.size OR (c.size = l.size AND c.state <> l.state), c.size, "        \
+	"floor(extract(epoch FROM c.made_at) * 1000)::bigint "                                               \
+	"FROM audit_logs l LEFT JOIN LATERAL (SELECT size, state, made_at FROM audit_checkpoints "           \
 	"WHERE topic = l.topic AND partition = l.partition ORDER BY size DESC LIMIT 1) c ON true "           \
 	"WHERE l.topic = $1 AND l.partition = $2"
 
-enum { LOG_ORIGIN, LOG_SIZE, LOG_NEXT, LOG_LAST, LOG_LAST_LEAF, LOG_STATE, LOG_STOPPED, LOG_FORKED };
+enum {
+	LOG_ORIGIN,
+	LOG_SIZE,
+	LOG_NEXT,
+	LOG_LAST,
+	LOG_LAST_LEAF,
+	LOG_STATE,
+	LOG_STOPPED,
+	LOG_FORKED,
+	LOG_SIGNED_SIZE,
+	LOG_SIGNED_AT
+};
 
 /* The row as a position, as far as it makes sense in itself. NULL: it does, else what does not. */
 static const char *read_row(const PGresult *row, struct growth_position *ret_position)
 {
 	_cleanup_(buf_free) struct buf state = BUF_INIT, leaf = BUF_INIT;
 	struct growth_position position = GROWTH_START;
-	append_bytes(row, 0, LOG_STATE, &state);
+	audit_store_append_bytes(row, 0, LOG_STATE, &state);
 	if (merkle_range_decode(buf_str(&state), &position.range) != ERR_OK)
 		return "the state of the log is damaged";
 	if (position.range.size != (uint64_t)database_integer_at(row, 0, LOG_SIZE))
@@ -187,7 +121,7 @@ static const char *read_row(const PGresult *row, struct growth_position *ret_pos
 	position.next_offset = database_integer_at(row, 0, LOG_NEXT);
 	if (!PQgetisnull(row, 0, LOG_LAST)) {
 		position.last_offset = database_integer_at(row, 0, LOG_LAST);
-		append_bytes(row, 0, LOG_LAST_LEAF, &leaf);
+		audit_store_append_bytes(row, 0, LOG_LAST_LEAF, &leaf);
 		memcpy(position.last_leaf.bytes, leaf.data, sizeof position.last_leaf.bytes);
 	}
 	*ret_position = position;
@@ -214,13 +148,19 @@ static err_t read_log(struct audit_store *store, const struct audit_store_log *l
 				(int)log->partition, log->topic, PQgetvalue(result, 0, LOG_ORIGIN), origin);
 	snprintf(ret_position->stopped, sizeof ret_position->stopped, "%s",
 		 PQgetvalue(result, 0, LOG_STOPPED));
-	if (!PQgetisnull(result, 0, LOG_STOPPED))
-		return ERR_OK;
+	if (!PQgetisnull(result, 0, LOG_SIGNED_SIZE)) {
+		ret_position->signed_size = (uint64_t)database_integer_at(result, 0, LOG_SIGNED_SIZE);
+		ret_position->signed_at_ms = database_integer_at(result, 0, LOG_SIGNED_AT);
+	}
+	bool stopped = !PQgetisnull(result, 0, LOG_STOPPED);
 	const char *wrong = read_row(result, &ret_position->growth);
-	if (wrong)
-		return err_fail(detail, ERR_AUDIT_DAMAGED, "partition %d of %s: %s", (int)log->partition,
-				log->topic, wrong);
-	return check_edge(store, log, &ret_position->growth.range, detail);
+	if (!wrong)
+		err = check_edge(store, log, &ret_position->growth.range, detail);
+	else
+		err = err_fail(detail, ERR_AUDIT_DAMAGED, "partition %d of %s: %s", (int)log->partition,
+			       log->topic, wrong);
+	ret_position->known = !err;
+	return stopped && err == ERR_AUDIT_DAMAGED ? ERR_OK : err;
 }
 
 static err_t begin_log(struct audit_store *store, const struct audit_store_log *log, const char *origin,
@@ -237,8 +177,8 @@ static err_t begin_log(struct audit_store *store, const struct audit_store_log *
 err_t audit_store_open(struct audit_store *store, const struct audit_store_log *log, const char *origin,
 		       struct audit_store_position *ret_position, struct err_detail *detail)
 {
-	struct audit_store_position position = { "", GROWTH_START };
-	err_t err = prepare(store, detail);
+	struct audit_store_position position = { .growth = GROWTH_START };
+	err_t err = audit_store_prepare(store, detail);
 	if (!err)
 		err = begin_log(store, log, origin, detail);
 	if (!err)
@@ -252,9 +192,9 @@ err_t audit_store_open(struct audit_store *store, const struct audit_store_log *
 
 #define MOVE_LOG                                                                                             \
 	"UPDATE audit_logs SET size = $3::bigint, next_offset = $4::bigint, last_offset = $5::bigint, "      \
-	"last_leaf = $6::bytea, state = $7::bytea, updated_at = now() "                                      \
+	"last_leaf = $6::bytea, state = $7::bytea, stopped = NULL, updated_at = now() "                      \
 	"WHERE topic = $1 AND partition = $2 AND size = $8::bigint AND next_offset = $9::bigint AND "        \
-	"state = $10::bytea AND stopped IS NULL"
+	"state = $10::bytea AND (stopped IS NULL) = $11::boolean"
 
 static err_t move_log(struct audit_store *store, const struct audit_store_step *step,
 		      struct err_detail *detail)
@@ -269,14 +209,16 @@ static err_t move_log(struct audit_store *store, const struct audit_store_step *
 		database_number_text(&size, (int64_t)to->range.size),
 		database_number_text(&next, to->next_offset),
 		has_last ? database_number_text(&last, to->last_offset) : NULL,
-		has_last ? bytes_text(&leaf, to->last_leaf.bytes, sizeof to->last_leaf.bytes) : NULL,
+		has_last ? audit_store_bytes_text(&leaf, to->last_leaf.bytes, sizeof to->last_leaf.bytes)
+			 : NULL,
 		state_text(&state, &to->range),
 		database_number_text(&from_size, (int64_t)from->range.size),
 		database_number_text(&from_next, from->next_offset),
 		state_text(&from_state, &from->range),
+		step->lifts_stop ? "false" : "true",
 	};
-	return change(store, &step->log, MOVE_LOG, 10, parameters, 1, ERR_CONFLICT,
-		      "the log is not where the batch begins, or was stopped", detail);
+	return audit_store_change(store, &step->log, MOVE_LOG, 11, parameters, 1, ERR_CONFLICT,
+				  "the log is not where the batch begins, or was stopped", detail);
 }
 
 /* Columns of tiles as arrays. */
@@ -346,8 +288,9 @@ static err_t write_tiles(struct audit_store *store, const struct audit_store_ste
 				     columns.hashes.data };
 	if (columns.count == 0)
 		return ERR_OK;
-	return change(store, &step->log, new ? ADD_TILES : WIDEN_TILES, 6, parameters, columns.count,
-		      ERR_AUDIT_DAMAGED, "the tiles are not as wide as the size says", detail);
+	return audit_store_change(store, &step->log, new ? ADD_TILES : WIDEN_TILES, 6, parameters,
+				  columns.count, ERR_AUDIT_DAMAGED,
+				  "the tiles are not as wide as the size says", detail);
 }
 
 static err_t write_marks(struct audit_store *store, const struct audit_store_step *step,
@@ -366,7 +309,7 @@ static err_t write_marks(struct audit_store *store, const struct audit_store_ste
 			database_number_text(&to, mark->mark.to_offset),
 			mark->reason,
 		};
-		err = change(
+		err = audit_store_change(
 			store, &step->log,
 			"INSERT INTO audit_marks (topic, partition, index, kind, from_offset, to_offset, "
 			"reason) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING",
@@ -375,25 +318,45 @@ static err_t write_marks(struct audit_store *store, const struct audit_store_ste
 	return err;
 }
 
+/* One of that size is there already: of the same tree, since a commit was not confirmed, or of another. */
+static err_t refuse_checkpoint(struct audit_store *store, const struct audit_store_step *step,
+			       const char *const *parameters, struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	err_t err = database_query(store->database,
+				   "SELECT 1 FROM audit_checkpoints WHERE topic = $1 AND partition = $2 AND "
+				   "size = $3 AND state = $4::bytea",
+				   4, parameters, &result, detail);
+	if (err)
+		return err;
+	return err_fail(detail, PQntuples(result) ? ERR_CONFLICT : ERR_AUDIT_DAMAGED,
+			"partition %d of %s: there is a checkpoint of that size already",
+			(int)step->log.partition, step->log.topic);
+}
+
 static err_t write_checkpoint(struct audit_store *store, const struct audit_store_step *step,
 			      struct err_detail *detail)
 {
 	const struct growth_position *to = &step->growth->to;
 	_cleanup_(buf_free) struct buf state = BUF_INIT;
-	struct database_number_text size, next;
-	const char *parameters[] = { NULL,
-				     NULL,
-				     database_number_text(&size, (int64_t)to->range.size),
-				     database_number_text(&next, to->next_offset),
-				     state_text(&state, &to->range),
-				     step->note };
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	struct database_number_text partition, size, next;
+	const char *const parameters[] = { step->log.topic,
+					   database_number_text(&partition, step->log.partition),
+					   database_number_text(&size, (int64_t)to->range.size),
+					   state_text(&state, &to->range),
+					   database_number_text(&next, to->next_offset),
+					   step->note };
 	if (!step->note)
 		return ERR_OK;
-	return change(store, &step->log,
-		      "INSERT INTO audit_checkpoints (topic, partition, size, next_offset, state, note) "
-		      "VALUES ($1, $2, $3, $4, $5::bytea, $6) ON CONFLICT DO NOTHING",
-		      6, parameters, 1, ERR_AUDIT_DAMAGED, "there is a checkpoint of that size already",
-		      detail);
+	err_t err =
+		database_query(store->database,
+			       "INSERT INTO audit_checkpoints (topic, partition, size, state, next_offset, "
+			       "note) VALUES ($1, $2, $3, $4::bytea, $5, $6) ON CONFLICT DO NOTHING",
+			       6, parameters, &result, detail);
+	if (!err && strcmp(PQcmdTuples(result), "1") != 0)
+		err = refuse_checkpoint(store, step, parameters, detail);
+	return err;
 }
 
 static err_t write_step(struct audit_store *store, const struct audit_store_step *step,
@@ -412,7 +375,7 @@ static err_t write_step(struct audit_store *store, const struct audit_store_step
 err_t audit_store_apply(struct audit_store *store, const struct audit_store_step *steps, size_t count,
 			size_t *ret_failed, struct err_detail *detail)
 {
-	err_t err = prepare(store, detail);
+	err_t err = audit_store_prepare(store, detail);
 	if (!err)
 		err = database_script(store->database, "BEGIN", detail);
 	if (err)
@@ -430,10 +393,11 @@ err_t audit_store_stop(struct audit_store *store, const struct audit_store_log *
 		       struct err_detail *detail)
 {
 	const char *parameters[] = { NULL, NULL, reason };
-	err_t err = prepare(store, detail);
+	err_t err = audit_store_prepare(store, detail);
 	return err ? err
-		   : change(store, log,
-			    "UPDATE audit_logs SET stopped = coalesce(stopped, $3) WHERE topic = $1 AND "
-			    "partition = $2",
-			    3, parameters, 1, ERR_CONFLICT, "there is no log to stop", detail);
+		   : audit_store_change(
+			     store, log,
+			     "UPDATE audit_logs SET stopped = coalesce(stopped, $3) WHERE topic = $1 AND "
+			     "partition = $2",
+			     3, parameters, 1, ERR_CONFLICT, "there is no log to stop", detail);
 }

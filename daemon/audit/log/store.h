@@ -19,6 +19,8 @@ struct audit_store;
 struct audit_store_options {
 	const char *dsn;	   /* libpq connection string without a password */
 	const char *password_file; /* or NULL */
+	const char *settings;	   /* how the names of both settings begin (database.h), or NULL */
+	bool reads_only;	   /* the tables are taken as they are; what writes is not to be called */
 	database_waits_fn *waits;  /* while the database is waited for (database.h); or NULL */
 	void *waits_context;
 };
@@ -42,8 +44,11 @@ struct audit_store_log {
 #define AUDIT_STOP_MAX 1024
 
 struct audit_store_position {
-	char stopped[AUDIT_STOP_MAX + 1]; /* "": it was not; else the rest is not known */
+	char stopped[AUDIT_STOP_MAX + 1]; /* "": it was not */
+	bool known; /* where it stands; false: it was stopped, and what it has does not fit either */
 	struct growth_position growth;
+	uint64_t signed_size; /* of the newest checkpoint; 0: there is none */
+	int64_t signed_at_ms; /* when that was made (the server's clock); 0: there is none */
 };
 
 /*
@@ -60,11 +65,13 @@ struct audit_store_step {
 	struct audit_store_log log;
 	const struct growth *growth;
 	const char *note; /* the signed checkpoint of where the batch ends, or NULL */
+	bool lifts_stop;  /* the log was stopped, and goes on from here on */
 };
 
 /*
- * Writes batches: all or nothing. CONFLICT: a log is not where its batch begins, or was stopped, or another
- * transaction was in the way; open it again. AUDIT_DAMAGED: a tile is not as wide as the size says, or there
+ * Writes batches: all or nothing. CONFLICT: a log is not where its batch begins, or was stopped (or was not,
+ * where that was to be lifted), or the same checkpoint is there already, or another transaction was in the
+ * way; open it again. AUDIT_DAMAGED: a tile is not as wide as the size says, or there
  * is a mark or a checkpoint in the place of that which is written. In both cases `ret_failed` is the step;
  * several steps are by topic and partition. On DATABASE_UNAVAILABLE the transaction may have been committed
  * or not: trying the same again is safe, and answers CONFLICT in the former case if a log has moved.

@@ -21,20 +21,25 @@ static void what_is_needed(void **state)
 {
 	(void)state;
 	const struct {
-		bool exactly_once, calibrates, feedback;
+		bool exactly_once, calibrates, feedback, audits, checkpoints;
 		right_set expected;
 	} cases[] = {
-		{ true, false, false, RIGHTS_OF_SCORING },
-		{ true, false, true, RIGHTS_OF_SCORING },
-		{ false, false, false, RIGHTS_OF_SCORING & ~RIGHT_BIT(RIGHT_WRITE_TRANSACTIONS) },
-		{ true, true, false,
+		{ true, false, false, false, true, RIGHTS_OF_SCORING },
+		{ true, false, true, false, false, RIGHTS_OF_SCORING },
+		{ false, false, false, false, false,
+		  RIGHTS_OF_SCORING & ~RIGHT_BIT(RIGHT_WRITE_TRANSACTIONS) },
+		{ true, true, false, false, false,
 		  RIGHTS_OF_SCORING | RIGHT_BIT(RIGHT_READ_CALIBRATION) | RIGHT_BIT(RIGHT_READ_SCORED) },
-		{ true, true, true, RIGHT_BIT(RIGHT_COUNT_) - 1 },
+		{ true, false, false, true, false,
+		  RIGHTS_OF_SCORING | RIGHT_BIT(RIGHT_READ_AUDIT) | RIGHT_BIT(RIGHT_READ_SCORED) },
+		{ true, true, true, true, true, RIGHT_BIT(RIGHT_COUNT_) - 1 },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct kafka_settings changed = settings;
 		changed.exactly_once = cases[i].exactly_once;
 		changed.feedback_topic = cases[i].feedback ? "feedback" : NULL;
+		changed.audits = cases[i].audits;
+		changed.checkpoint_topic = cases[i].checkpoints ? "checkpoints" : NULL;
 		assert_int_equal(rights_needed(&changed, cases[i].calibrates), cases[i].expected);
 	}
 }
@@ -55,9 +60,12 @@ static void names(void **state)
 		{ RIGHT_READ_CALIBRATION, "READ", "group", "group.calibration" },
 		{ RIGHT_READ_SCORED, "READ", "topic", "scored" },
 		{ RIGHT_READ_FEEDBACK, "READ", "topic", "feedback" },
+		{ RIGHT_READ_AUDIT, "READ", "group", "group.audit" },
+		{ RIGHT_WRITE_CHECKPOINTS, "WRITE", "topic", "checkpoints" },
 	};
 	struct kafka_settings changed = settings;
 	changed.feedback_topic = "feedback";
+	changed.checkpoint_topic = "checkpoints";
 	assert_int_equal(sizeof cases / sizeof *cases, RIGHT_COUNT_);
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct right_name name;

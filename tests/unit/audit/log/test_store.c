@@ -72,7 +72,7 @@ static void add_leaves(struct growth *growth, int first, int count)
 static err_t apply(struct audit_store *store, int32_t partition, const struct growth *growth,
 		   const char *note)
 {
-	struct audit_store_step step = { log_of(partition), growth, note };
+	struct audit_store_step step = { log_of(partition), growth, note, false };
 	struct err_detail detail = { "" };
 	size_t failed = 99;
 	err_t err = audit_store_apply(store, &step, 1, &failed, &detail);
@@ -195,9 +195,11 @@ static void checkpoints_are_stored_with_their_batch(void **state)
 	       "10 14 a note\n\n\xe2\x80\x94 key sig\n t t");
 	expect("SELECT c.state = l.state FROM audit_checkpoints c JOIN audit_logs l USING (topic, partition)",
 	       "t");
-	/* Nothing is added, and there is one of that size. */
+	/* Nothing is added, and there is one of that size: of this tree, then of another. */
 	position = position_of(store, 0);
 	growth_begin(&growth, &position);
+	assert_int_equal(apply(store, 0, &growth, "another\n"), ERR_CONFLICT);
+	run_sql("UPDATE audit_checkpoints SET state = 'x'");
 	assert_int_equal(apply(store, 0, &growth, "another\n"), ERR_AUDIT_DAMAGED);
 	expect("SELECT count(*) FROM audit_checkpoints WHERE note LIKE 'a note%'", "1");
 	growth_free(&growth);
@@ -261,7 +263,8 @@ static void one_step_that_does_not_fit_refuses_all(void **state)
 	char before[64], after[64];
 	struct growth first = GROWTH_INIT, second = GROWTH_INIT;
 	struct growth_position position = position_of(store, 0), other = position_of(store, 1);
-	struct audit_store_step steps[] = { { log_of(0), &first, "note\n" }, { log_of(1), &second, NULL } };
+	struct audit_store_step steps[] = { { log_of(0), &first, "note\n", false },
+					    { log_of(1), &second, NULL, false } };
 	size_t failed = 99;
 	other.next_offset = 7;
 	growth_begin(&first, &position);
@@ -298,6 +301,8 @@ static void a_stopped_log_stays_where_it_is(void **state)
 	assert_int_equal(apply(store, 0, &growth, NULL), ERR_CONFLICT);
 	assert_int_equal(try_open(store, 0, &stopped), ERR_OK);
 	assert_string_equal(stopped.stopped, "the topic was made anew");
+	assert_true(stopped.known);
+	assert_same(&stopped.growth, &position);
 	/* Also one whose state is damaged, so that the first reason is what people see. */
 	run_sql("UPDATE audit_logs SET state = '', stopped = repeat('\xc3\xa4', 3000)");
 	assert_int_equal(try_open(store, 0, &stopped), ERR_OK);
@@ -305,6 +310,28 @@ static void a_stopped_log_stays_where_it_is(void **state)
 	for (int i = 0; i < 256; i++)
 		memcpy(reason + (ptrdiff_t)2 * i, "\xc3\xa4", 2);
 	assert_string_equal(stopped.stopped, reason);
+	assert_false(stopped.known);
+	growth_free(&growth);
+}
+
+static void a_stop_is_lifted_by_the_step_that_says_so(void **state)
+{
+	(void)state;
+	_cleanup_(audit_store_cleanup) struct audit_store *store = new_store();
+	struct audit_store_log log = log_of(0);
+	struct growth growth = GROWTH_INIT;
+	struct growth_position position = grow(store, 0, 10, 10), found;
+	struct audit_store_step step = { .log = log, .growth = &growth, .lifts_stop = true };
+	struct err_detail detail = { "" };
+	size_t failed;
+	growth_begin(&growth, &position);
+	assert_int_equal(growth_begin_again(&growth, 3, STR("restored")), ERR_OK);
+	assert_int_equal(audit_store_apply(store, &step, 1, &failed, &detail), ERR_CONFLICT); /* it runs */
+	assert_int_equal(audit_store_stop(store, &log, "made anew", NULL), ERR_OK);
+	assert_int_equal(audit_store_apply(store, &step, 1, &failed, &detail), ERR_OK);
+	found = position_of(store, 0);
+	assert_same(&found, &growth.to);
+	assert_int_equal(audit_store_apply(store, &step, 1, &failed, &detail), ERR_CONFLICT);
 	growth_free(&growth);
 }
 
@@ -488,7 +515,7 @@ static void *write_batches(void *context)
 	while (writer->moved < BATCHES && !writer->others) {
 		err_t err = audit_store_open(store, &log, ORIGIN "0", &position, NULL);
 		while (!err && writer->moved < BATCHES) {
-			struct audit_store_step step = { log, &growth, NULL };
+			struct audit_store_step step = { log, &growth, NULL, false };
 			size_t failed;
 			growth_begin(&growth, &position.growth);
 			add_leaves(&growth, (int)growth.to.range.size, 70);
@@ -544,6 +571,7 @@ int main(void)
 		cmocka_unit_test_setup(what_is_delivered_twice_changes_nothing, drop_tables),
 		cmocka_unit_test_setup(one_step_that_does_not_fit_refuses_all, drop_tables),
 		cmocka_unit_test_setup(a_stopped_log_stays_where_it_is, drop_tables),
+		cmocka_unit_test_setup(a_stop_is_lifted_by_the_step_that_says_so, drop_tables),
 		cmocka_unit_test_setup(another_origin_is_refused, drop_tables),
 		cmocka_unit_test_setup(a_commit_of_unknown_outcome_is_tried_again, drop_tables),
 		cmocka_unit_test_setup(a_restart_of_the_server_is_survived, drop_tables),

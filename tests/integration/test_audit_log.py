@@ -1,0 +1,220 @@
+"""The tamper-evident log as operators and auditors meet it: a real broker, a real database, and daemons that are stopped in all
+ways. The tree is computed again here, from RFC 6962 alone."""
+
+import base64
+import hashlib
+import struct
+import subprocess
+import time
+
+import psycopg2
+import pytest
+
+import events
+from daemon import BINARY
+
+USAGE = 64
+NAME = "example.com/assayd"
+
+
+def command(*arguments, config=None):
+    return subprocess.run([BINARY, "audit", *arguments, *(["--config", config] if config else [])], capture_output=True,
+                          text=True, timeout=300, check=False)
+
+
+# ---- RFC 6962, apart from the program
+
+def leaf_hash(offset, key, value):
+    def text(data):
+        return struct.pack(">I", 0xffffffff) if data is None else struct.pack(">I", len(data)) + data
+    return hashlib.sha256(b"\0\1" + struct.pack(">Q", offset) + text(key) + text(value)).digest()
+
+
+def root(leaves):
+    if not leaves:
+        return hashlib.sha256(b"").digest()
+    if len(leaves) == 1:
+        return leaves[0]
+    half = 1 << (len(leaves) - 1).bit_length() - 1
+    return hashlib.sha256(b"\1" + root(leaves[:half]) + root(leaves[half:])).digest()
+
+
+class Log:
+    """A rig with a log: its key, its settings, what its database has."""
+
+    def __init__(self, rig, folder):
+        self.rig, self.folder = rig, folder
+        made = command("key", NAME, "--output", str(folder / "key"))
+        assert made.returncode == 0, made
+        self.key = made.stdout.strip()
+        self.file = folder / "checkpoints"
+
+    def settings(self, **changes):
+        return {"log": True, "key_file": str(self.folder / "key"), "checkpoint_file": str(self.file),
+                "checkpoint_interval_s": 1, **changes}
+
+    def start(self, partitions=4, topic=True, changes=None, **groups):
+        groups = {"judge": None, "targets": None, **groups}
+        config = self.rig.config(partitions=partitions, audit=self.settings(**(changes or {})), **groups)
+        self.checkpoint_topic = f"{self.rig.topics.name}.checkpoints"
+        if topic:
+            self.rig.kafka.create_topics([self.checkpoint_topic], 1, cleanup_policy="compact")
+            config["audit"]["checkpoint_topic"] = self.checkpoint_topic
+        return self.rig.make(config).start()
+
+    def sql(self, text):
+        return self.rig.postgres.execute(text, self.rig.calibration_database)
+
+    def rows(self):
+        """By partition: size, root as the newest state's, and whether it is stopped."""
+        try:
+            return {row[0]: row[1:] for row in self.sql("SELECT partition, size, stopped FROM audit_logs ORDER BY partition")}
+        except psycopg2.errors.UndefinedTable:
+            return {}
+
+    def leaves(self, partition):
+        tiles = self.sql(f"SELECT hashes FROM audit_tiles WHERE level = 0 AND partition = {partition} ORDER BY index")
+        data = b"".join(bytes(row[0]) for row in tiles)
+        return [data[at:at + 32] for at in range(0, len(data), 32)]
+
+    def records(self):
+        """What the topic has: leaf hashes by partition."""
+        found = {number: [] for number in range(self.rig.topics.partitions)}
+        for message in sorted(self.rig.kafka.read(self.rig.topics.scored, None, settle=3), key=lambda one: one.offset()):
+            found[message.partition()].append(leaf_hash(message.offset(), message.key(), message.value()))
+        return found
+
+    def await_logged(self, count, timeout=120):
+        deadline = time.monotonic() + timeout
+        while (found := sum(row[0] for row in self.rows().values())) < count:
+            assert time.monotonic() < deadline, (found, self.rig.daemon.log_tail())
+            time.sleep(0.2)
+
+    def await_signed(self, timeout=60):
+        """Until all leaves are below a checkpoint that is in the topic and the file."""
+        unsigned = """SELECT count(*) FROM audit_logs l WHERE size > 0 AND NOT EXISTS (SELECT FROM audit_checkpoints c WHERE
+                      c.partition = l.partition AND c.size = l.size AND in_file_at IS NOT NULL AND in_topic_at IS NOT NULL)"""
+        deadline = time.monotonic() + timeout
+        while (found := self.sql(unsigned)[0][0]):
+            assert time.monotonic() < deadline, (found, self.rig.daemon.log_tail())
+            time.sleep(0.2)
+
+    def check_tree(self):
+        """The tiles are those of the topic's records, and each newest checkpoint has their root."""
+        records = self.records()
+        for partition, (size, stopped) in self.rows().items():
+            assert stopped is None
+            leaves = self.leaves(partition)
+            assert len(leaves) == size and leaves == records[partition]
+            for note, at in self.sql(f"SELECT note, size FROM audit_checkpoints WHERE partition = {partition}"):
+                lines = note.split("\n")
+                assert lines[0] == f"{NAME}/{self.rig.topics.scored}/{partition}" and lines[1] == str(at)
+                assert base64.b64decode(lines[2]) == root(leaves[:at])
+
+
+def await_status(daemon, text, timeout=60):
+    deadline = time.monotonic() + timeout
+    while text not in daemon.status():
+        assert time.monotonic() < deadline, daemon.status()
+        time.sleep(0.2)
+
+
+@pytest.fixture
+def log(rig, tmp_path):
+    return Log(rig, tmp_path)
+
+
+def send(log, count):
+    log.rig.send([events.message(events.sure(sql="SELECT 1")) for _ in range(count)])
+
+
+def test_a_log_grows_is_signed_and_published(log):
+    log.start()
+    send(log, 1000)
+    log.await_logged(1000)
+    log.await_signed()
+    log.check_tree()
+    notes = {note for (note,) in log.sql("SELECT note FROM audit_checkpoints")}
+    in_file = log.file.read_text()
+    assert all(note + "\n" in in_file for note in notes) and in_file.count("\n\n\u2014 ") == len(notes)
+    newest = {}
+    for message in log.rig.kafka.read(log.checkpoint_topic, None, settle=2):
+        newest[message.key().decode()] = message.value().decode()
+    assert set(newest.values()) <= notes and len(newest) == 4
+    assert oct((log.folder / "key").stat().st_mode & 0o777) == "0o600"
+    log.rig.daemon.terminate()
+
+
+def test_the_same_tree_whatever_happens_meanwhile(log, make_daemon):
+    """A second instance comes and goes, both are killed in the middle, the database restarts: the tree is that of one quiet run."""
+    first = log.start(kafka={"session_timeout_ms": 6000})
+    second = make_daemon({**first.config, "kafka": {**first.config["kafka"], "instance_id": f"{log.rig.topics.name}-2"}})
+    send(log, 1500)
+    log.await_logged(300)
+    second.start()
+    send(log, 1500)
+    log.await_logged(1800)
+    first.kill()
+    send(log, 1000)
+    time.sleep(1)
+    second.kill()
+    first.start()
+    log.rig.postgres.restart()
+    send(log, 1000)
+    log.await_logged(5000, timeout=180)
+    log.await_signed()
+    log.check_tree()
+    sizes = [row[0] for row in log.rows().values()]
+    assert sum(sizes) == 5000 and len(sizes) == 4
+    first.terminate()
+
+
+def test_a_topic_that_was_made_again_stops_the_log_and_nothing_else(log):
+    daemon = log.start(partitions=1)
+    send(log, 300)
+    log.await_logged(300)
+    daemon.terminate()
+    log.rig.kafka.recreate_topic(log.rig.topics.scored, 1)
+    daemon.start()
+    send(log, 20)
+    log.rig.kafka.read(log.rig.topics.scored, 20)  # scoring goes on
+    daemon.await_log("it is another topic under the name, or its end was lost; nothing is added to it")
+    size, stopped = log.rows()[0]
+    assert size == 300 and "ends at offset" in stopped
+    await_status(daemon, "stopped: audit log of partition 0")
+    assert command("begin-again", "--partition", "1", "--reason", "x", config=daemon.config_file).returncode == USAGE
+    assert command("begin-again", "--partition", "0", config=daemon.config_file).returncode == USAGE
+    done = command("begin-again", "--partition", "0", "--reason", "made again on Monday", config=daemon.config_file)
+    assert done.returncode == 0 and "begins again at offset 0: leaf 300 says so" in done.stdout, done
+    log.await_logged(321)
+    reached = log.sql("SELECT from_offset FROM audit_marks")[0][0]
+    assert reached in (300, 301)  # whether the end of the last transaction was passed
+    mark = struct.pack(">BBQQI", 2, 2, reached, 0, 20) + b"made again on Monday"
+    assert log.leaves(0)[300:] == [hashlib.sha256(b"\0" + mark).digest(), *log.records()[0]]
+    assert command("begin-again", "--partition", "0", "--reason", "x", config=daemon.config_file).returncode == USAGE
+    daemon.terminate()
+    # it is looked at again whenever it is assigned: where it is the logged one after all, it goes on
+    log.sql("TRUNCATE audit_logs, audit_tiles, audit_checkpoints")
+    daemon.start()
+    log.await_logged(20)
+    log.sql("UPDATE audit_logs SET stopped = 'another topic'")
+    daemon.terminate()
+    daemon.start()
+    send(log, 20)
+    log.await_logged(40)
+    assert log.rows()[0][1] is None and "is the topic that was logged: its audit log goes on" in daemon.log()
+    log.check_tree()
+
+
+def test_records_that_were_deleted_unread_are_a_mark(log):
+    daemon = log.start(partitions=1, changes={"log": False})
+    send(log, 50)
+    log.rig.kafka.read(log.rig.topics.scored, 50)
+    daemon.terminate()
+    log.rig.kafka.delete_records(log.rig.topics.scored, 0, 20)
+    daemon.config["audit"]["log"] = True
+    daemon.start()
+    log.await_logged(30)
+    assert log.sql("SELECT index, kind, from_offset, to_offset FROM audit_marks") == [(0, "gap", 0, 20)]
+    mark = hashlib.sha256(b"\0\2\1" + struct.pack(">QQ", 0, 20) + bytes(4)).digest()
+    assert log.leaves(0) == [mark, *log.records()[0]]
