@@ -298,7 +298,8 @@ static str_t cause_of_limit(const struct record_builder *builder)
 	return STR_NONE;
 }
 
-static str_t confidence_text(const struct record_builder *builder)
+/* `brief`: without what made the factor that limits, which confidence itself has. */
+static str_t confidence_text(const struct record_builder *builder, bool brief)
 {
 	const struct record_confidence *confidence = &builder->scored->confidence;
 	struct arena *arena = builder->facts->arena;
@@ -307,7 +308,7 @@ static str_t confidence_text(const struct record_builder *builder)
 			arena, "right with probability " SHARE_FMT " (" SHARE_FMT " to " SHARE_FMT ")",
 			SHARE_ARG(confidence->probability->value), SHARE_ARG(confidence->probability->low),
 			SHARE_ARG(confidence->probability->high));
-	str_t cause = cause_of_limit(builder);
+	str_t cause = brief ? STR_NONE : cause_of_limit(builder);
 	return arena_printf(arena, "confidence " SHARE_FMT ", limited by " STR_FMT "%s" STR_FMT,
 			    SHARE_ARG(confidence->overall.value), STR_ARG(confidence->limiting_factor),
 			    str_present(cause) ? ": " : "", STR_ARG(cause));
@@ -342,7 +343,7 @@ static str_t retrieval_text(const struct record_builder *builder)
 			    retrieval_action_text(retrieval->interpretation));
 }
 
-static str_t text_of(const struct record_builder *builder, enum disposition_finding finding)
+static str_t text_of(const struct record_builder *builder, enum disposition_finding finding, bool decides)
 {
 	const struct record_facts *facts = builder->facts;
 	switch (finding) {
@@ -397,14 +398,15 @@ static str_t text_of(const struct record_builder *builder, enum disposition_find
 	case FINDING_CONFIDENCE_ADVISED:
 		return arena_printf(facts->arena, "below the %.2f that advisories ask for",
 				    facts->config->advisories.low_confidence_below);
-	case FINDING_CONFIDENCE_VERY_LOW:
-	case FINDING_CONFIDENCE_LOW:
 	case FINDING_CONFIDENCE_MEDIUM:
 	case FINDING_CONFIDENCE_HIGH:
+		return confidence_text(builder, !decides);
+	case FINDING_CONFIDENCE_VERY_LOW:
+	case FINDING_CONFIDENCE_LOW:
 	case FINDING_COUNT_:
 		break;
 	}
-	return confidence_text(builder);
+	return confidence_text(builder, false);
 }
 
 void record_build_disposition(struct record_builder *builder)
@@ -421,7 +423,7 @@ void record_build_disposition(struct record_builder *builder)
 	for (size_t i = 0; i < disposition->count; i++)
 		record->reasons[i] = (struct record_recommendation){
 			str_from(disposition_finding_code(disposition->findings[i])),
-			cut(builder, text_of(builder, disposition->findings[i])),
+			cut(builder, text_of(builder, disposition->findings[i], i == 0)),
 		};
 	builder->scored->disposition = record;
 }
