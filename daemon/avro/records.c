@@ -354,7 +354,7 @@ static const struct record_type STRUCTURE = TABLE(STRUCTURE_FIELDS, "Structure")
 #define RECORD record_execution
 static const struct field EXECUTION_FIELDS[] = {
 	REQUIRED(rows, FIELD_LONG), REQUIRED(time_ms, FIELD_DOUBLE), NULLABLE(sqlstate, FIELD_TEXT),
-	NULLABLE(code, FIELD_LONG), DEFAULTED(more, FIELD_BOOL, 0),
+	NULLABLE(code, FIELD_LONG), DEFAULTED(more, FIELD_BOOL, 0),  NULLABLE(digest, FIELD_TEXT),
 };
 static const struct record_type EXECUTION = TABLE(EXECUTION_FIELDS, "Execution");
 #undef RECORD
@@ -585,6 +585,16 @@ static const struct field FACTOR_ITEM = {
 	.name = "item", .kind = FIELD_ENUM, .flags = FIELD_REQUIRED, .symbols = &CONFIDENCE_FACTORS
 };
 
+#define RECORD record_result_rules
+static const struct field RESULT_RULES_FIELDS[] = {
+	REQUIRED(absolute_tolerance, FIELD_DOUBLE),
+	REQUIRED(relative_tolerance, FIELD_DOUBLE),
+	REQUIRED(performance_factor, FIELD_DOUBLE),
+	REQUIRED(performance_floor_ms, FIELD_DOUBLE),
+};
+static const struct record_type RESULT_RULES = TABLE(RESULT_RULES_FIELDS, "ResultRules");
+#undef RECORD
+
 #define RECORD record_rules
 static const struct field RULES_FIELDS[] = {
 	ENUM(diagnostic_source, DIAGNOSTIC_SOURCES),  RECORDS(factors, FACTOR_ITEM),
@@ -592,6 +602,7 @@ static const struct field RULES_FIELDS[] = {
 	OPTIONAL_RECORD(retrieval, RETRIEVAL_RULES),  REQUIRED(pass_score, FIELD_DOUBLE),
 	REQUIRED(low_confidence_below, FIELD_DOUBLE), REQUIRED(low_relevance_below, FIELD_DOUBLE),
 	OPTIONAL_RECORD(judge, JUDGE_RULES),	      DEFAULTED(redacted, FIELD_BOOL, 0),
+	OPTIONAL_RECORD(result, RESULT_RULES),
 };
 static const struct record_type RULES = TABLE(RULES_FIELDS, "Rules");
 #undef RECORD

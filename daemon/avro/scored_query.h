@@ -147,6 +147,7 @@ struct record_execution {
 	double time_ms;
 	str_t sqlstate; /* or absent */
 	opt_int64_t code;
+	str_t digest; /* of the rows (compare/fingerprint.h), or absent */
 };
 
 struct record_column_pair {
@@ -340,6 +341,11 @@ struct record_judge_rules {
 	size_t prices_count;
 };
 
+struct record_result_rules {
+	double absolute_tolerance, relative_tolerance;
+	double performance_factor, performance_floor_ms;
+};
+
 /* What of the configuration makes the record's numbers of what is known. */
 struct record_rules {
 	int diagnostic_source; /* enum record_diagnostic_source */
@@ -350,8 +356,9 @@ struct record_rules {
 	struct record_retrieval_rules *retrieval; /* NULL: those of the formula, or there is no retrieval */
 	double pass_score;
 	double low_confidence_below, low_relevance_below;
-	struct record_judge_rules *judge; /* or NULL: there is none */
-	bool redacted;			  /* literals are hidden */
+	struct record_judge_rules *judge;   /* or NULL: there is none */
+	bool redacted;			    /* literals are hidden */
+	struct record_result_rules *result; /* NULL: the defaults, or nothing was compared */
 };
 
 struct record_error {

@@ -176,6 +176,7 @@ static void put_execution(struct buf *out, const struct validation_execution *ex
 	put_double(out, execution->time_ms);
 	put_text(out, str_from(execution->sqlstate));
 	buf_append_u32(out, (uint32_t)execution->code);
+	put_text(out, str_from(execution->digest));
 }
 
 static void put_cells(struct buf *out, const struct compare_cells *rows, size_t count)
@@ -485,6 +486,11 @@ static struct validation_execution get_execution(struct message_reader *reader)
 		reader->bad = true;
 	else if (sqlstate.len)
 		memcpy(execution.sqlstate, sqlstate.ptr, sqlstate.len);
+	str_t digest = get_text(reader);
+	if (digest.len >= sizeof execution.digest)
+		reader->bad = true;
+	else if (digest.len)
+		memcpy(execution.digest, digest.ptr, digest.len);
 	return execution;
 }
 

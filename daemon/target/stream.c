@@ -9,7 +9,14 @@ struct stream_side {
 	struct result_set columns; /* names and classes as known by now */
 	struct compare_columns *bags;
 	struct compare_digest *digest;
+	struct fingerprint fingerprint; /* of the run that goes on or went last */
 };
+
+/* What the query returns of a row, without the keys that were added to it. */
+static void take_for_fingerprint(struct stream_side *side, const str_t *cells)
+{
+	fingerprint_row(&side->fingerprint, cells, side->columns.columns_count);
+}
 
 /* One comparison in progress. */
 struct stream {
@@ -28,8 +35,9 @@ struct stream {
 
 static bool take_for_both(void *context, const str_t *cells, size_t cells_count)
 {
-	const struct stream_side *side = context;
+	struct stream_side *side = context;
 	(void)cells_count;
+	take_for_fingerprint(side, cells);
 	compare_columns_row(side->bags, cells);
 	compare_digest_row(side->digest, cells);
 	return true;
@@ -37,8 +45,9 @@ static bool take_for_both(void *context, const str_t *cells, size_t cells_count)
 
 static bool take_for_digest(void *context, const str_t *cells, size_t cells_count)
 {
-	const struct stream_side *side = context;
+	struct stream_side *side = context;
 	(void)cells_count;
+	take_for_fingerprint(side, cells);
 	compare_digest_row(side->digest, cells);
 	return true;
 }
@@ -78,12 +87,14 @@ static err_t read_side(struct stream *stream, struct stream_side *side,
 	struct query_run run = { .result = { .arena = arena,
 					     .sink = { take, side },
 					     .max_bytes = stream->settings->max_result_bytes } };
+	fingerprint_reset(&side->fingerprint);
 	err_t err = tries_run(stream->tries, stream->engine, stream->session, side->query->sql, &run, detail);
 	bool whole = !err && run.outcome == QUERY_RETURNED && !run.result.truncated &&
 		     run.result.columns_count == side->columns.columns_count + side->query->added;
 	if (whole) {
 		*ret_changed |= learn_types(stream, side, &run);
 		side->query->execution = run.execution;
+		fingerprint_hex(&side->fingerprint, side->query->execution.digest);
 	} else if (!err) {
 		note_failure(stream, side, &run);
 	}
@@ -163,6 +174,7 @@ static void forget(struct stream_side *side)
 {
 	compare_digest_free(side->digest);
 	compare_columns_free(side->bags);
+	fingerprint_reset(&side->fingerprint);
 	side->digest = NULL;
 	side->bags = NULL;
 }

@@ -11,6 +11,7 @@
 #include "common/heartbeat.h"
 #include "common/list.h"
 #include "compare/explain.h"
+#include "compare/fingerprint.h"
 #include "sql/sort_keys.h"
 
 struct targets;
@@ -116,9 +117,10 @@ struct validation_comparing {
 struct validation_execution {
 	int64_t rows;
 	double time_ms;
-	char sqlstate[6]; /* "": none */
-	int32_t code;	  /* of an error, as SQLite and MariaDB number theirs; 0: none */
-	bool more;	  /* rows were there that were neither fetched nor counted */
+	char sqlstate[6];	       /* "": none */
+	int32_t code;		       /* of an error, as SQLite and MariaDB number theirs; 0: none */
+	bool more;		       /* rows were there that were neither fetched nor counted */
+	char digest[FINGERPRINT_SIZE]; /* fingerprint of the result; "": it was not read as a whole */
 };
 
 /* A truth that could not be run. */

@@ -54,6 +54,13 @@ static err_t begin_again(struct validation *validation, struct err_detail *detai
 	return err ? err : validation->engine->begin(*validation->session, detail);
 }
 
+static void note_digest(struct query_run *run)
+{
+	const struct result_set result = result_finish(&run->result);
+	if (run->outcome == QUERY_RETURNED)
+		fingerprint_of(&result, run->execution.digest);
+}
+
 /* Runs the generated query once per transaction. */
 static err_t ensure_generated(struct validation *validation, struct err_detail *detail)
 {
@@ -64,6 +71,8 @@ static err_t ensure_generated(struct validation *validation, struct err_detail *
 	err_t err = validation_run_query(validation, validation->request->generated_sql,
 					 validation->generated_arena, &validation->generated, detail);
 	validation->generated_ran = !err;
+	if (!err)
+		note_digest(&validation->generated);
 	validation->result.generated = validation->generated.execution;
 	return err;
 }
@@ -162,6 +171,7 @@ static err_t try_query(struct validation *validation, size_t index, struct arena
 	err_t err = validation_run_query(validation, request->truths[index].sql, arena, &truth, detail);
 	if (!err && truth.outcome == QUERY_RETURNED) {
 		struct result_set result = result_finish(&truth.result);
+		note_digest(&truth);
 		truth_cache_put(validation->cache, request->truths[index].sql, request->catalog_digest,
 				&truth, clock_monotonic_us());
 		err = compare_fresh(validation, index, &truth, &result, arena, detail);
@@ -176,8 +186,8 @@ static err_t try_table(struct validation *validation, size_t index, struct arena
 		       struct err_detail *detail)
 {
 	const struct result_set *table = validation->request->truths[index].table;
-	const struct query_run truth = { .outcome = QUERY_RETURNED,
-					 .execution.rows = (int64_t)table->rows_count };
+	struct query_run truth = { .outcome = QUERY_RETURNED, .execution.rows = (int64_t)table->rows_count };
+	fingerprint_of(table, truth.execution.digest);
 	return compare_fresh(validation, index, &truth, table, arena, detail);
 }
 

@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import hashlib
+import io
 import json
 import os
 import pathlib
@@ -12,6 +13,7 @@ import sqlite3
 import subprocess
 import sys
 
+import psycopg2
 import pytest
 
 import recompute
@@ -172,6 +174,67 @@ def test_events_of_all_kinds(name, database, judge, tmp_path):
     statuses = {record["result_validation"]["status"] for record in found if record["result_validation"]}
     assert "UNAVAILABLE" in statuses and ("COMPARED" in statuses or name == "no catalog")
     assert {record["disposition"]["action"] for record in found} >= {"WITHHOLD", "VERIFY"}
+
+
+def lines_of(postgres, sql):
+    """Rows as PostgreSQL writes them: those of COPY, without its escapes; bytes without their \\x."""
+    def text(cell):
+        plain = re.sub(r"\\(.)", lambda match: {"n": "\n", "t": "\t"}.get(match[1], match[1]), cell)
+        return None if cell == r"\N" else plain.removeprefix("\\x")
+
+    out = io.StringIO()
+    with contextlib.closing(psycopg2.connect(postgres.dsn("postgres"))) as connection, connection.cursor() as cursor:
+        cursor.copy_expert(f"COPY ({sql}) TO STDOUT", out)
+    return [[text(cell) for cell in line.split("\t")] for line in out.getvalue().splitlines()]
+
+
+ENGINES = {
+    "sqlite": ("SELECT id, name, price, NULL AS none, '' AS empty, X'00FF' AS bytes, 1e100 AS large FROM items",
+               "SELECT id, price FROM items WHERE id < 9 ORDER BY id"),
+    "postgresql": ("SELECT n, n / 3.0 AS decimal, n / 3.0::float8 AS float, NULL AS none, '' AS empty, '\\x00ff'::bytea AS bytes, n > 3 AS flag,"
+                   " date '2026-01-31' + n AS day, E'a\\tb\\\\c' AS text, ARRAY[n, 7] AS list, interval '1 day' * n AS span FROM generate_series(1, 30) n",
+                   "SELECT n FROM generate_series(1, 8) n"),
+}
+
+
+@pytest.mark.parametrize("settings", [{}, {"max_rows": 5}, {"max_rows": 5, "large_results": "truncate"}], ids=["whole", "streamed", "truncated"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_digests_of_results(engine, settings, database, postgres, tmp_path):
+    """Whoever has both results computes their digests, in any order; of a part there is none."""
+    sql, truth = ENGINES[engine]
+    if engine == "sqlite":
+        with contextlib.closing(sqlite3.connect(database)) as shop:
+            ours = [["00ff" if column == 5 else cell for column, cell in enumerate(row)] for row in shop.execute(
+                "SELECT CAST(id AS TEXT), name, CAST(price AS TEXT), NULL, '', '', CAST(1e100 AS TEXT) FROM items ORDER BY id DESC")]
+            theirs = shop.execute("SELECT CAST(id AS TEXT), CAST(price AS TEXT) FROM items WHERE id < 9").fetchall()
+        target = shop_of(database, **settings)
+    else:
+        ours, theirs = lines_of(postgres, sql + " ORDER BY n DESC"), lines_of(postgres, truth)
+        target = ({"name": "shop", "engine": "postgresql", "dsn": postgres.dsn("postgres", "postgres"), **settings},)
+    assert len(ours) == 30 and len(theirs) > 5
+    item = {"event_id": "e", "application": "web", "question": "q", "sql": sql, "target": "shop", "ground_truth": {"sql": truth}}
+    table = {**item, "ground_truth": {"results": [{"columns": ["a", "b"], "rows": [["1", None], ["", "x"]]}]}}
+    expected = [None if "large_results" in settings else recompute.result_digest(rows) for rows in (ours, theirs)]
+    if settings:  # what differs in its columns is not read in full
+        same = {**item, "ground_truth": {"sql": sql}}
+        expected[1], item = expected[0], same
+    found, told = records(tmp_path, [item, table], {"targets": target})
+    runs = [found["result_validation"][name] for name in ("generated", "truth")]
+    assert [run["digest"] for run in runs] == expected
+    assert told["result_validation"]["truth"]["digest"] == recompute.result_digest([["1", None], ["", "x"]])
+    hidden, = records(tmp_path, [item], {"targets": target, "records": {"redact_literals": True}})
+    assert not any(hidden["result_validation"][name]["digest"] for name in ("generated", "truth"))
+
+
+def test_rules_of_the_comparison(database, tmp_path):
+    """They stand in the record where they are not the defaults."""
+    item = {"event_id": "e", "application": "web", "question": "q", "sql": "SELECT price FROM items", "target": "shop",
+            "ground_truth": {"sql": "SELECT price + 0.01 FROM items"}}
+    wide = {"absolute_tolerance": 0.02, "performance_factor": 3.0, "performance_floor_ms": 100.0}
+    record, = records(tmp_path, [item], {"targets": shop_of(database)})
+    other, = records(tmp_path, [item], {"targets": shop_of(database), "result": wide})
+    assert record["rules"]["result"] is None and other["rules"]["result"] == {**wide, "relative_tolerance": 1e-9}
+    assert record["result_validation"]["score"] < other["result_validation"]["score"]
 
 
 def test_panels(database, tmp_path):

@@ -3,8 +3,10 @@
 /* Truths of a record that are told to be broken: other errors need room, too. */
 #define MAX_BROKEN 6
 
-static struct record_execution record_execution(struct arena *arena, const struct validation_execution *from)
+static struct record_execution record_execution(const struct record_builder *builder,
+						const struct validation_execution *from)
 {
+	struct arena *arena = builder->facts->arena;
 	struct record_execution execution = { .rows = from->rows,
 					      .more = from->more,
 					      .time_ms = from->time_ms };
@@ -12,6 +14,8 @@ static struct record_execution record_execution(struct arena *arena, const struc
 		execution.sqlstate = arena_text(arena, from->sqlstate, strlen(from->sqlstate));
 	if (from->code)
 		execution.code = (opt_int64_t){ true, from->code };
+	if (from->digest[0] && !record_hides_literals(builder)) /* that of few values can be guessed */
+		execution.digest = arena_text(arena, from->digest, strlen(from->digest));
 	return execution;
 }
 
@@ -164,8 +168,8 @@ void record_build_result(struct record_builder *builder)
 		.truth_cached = result->truth_cached,
 		.match_rate_low = result->match_rate_low,
 		.match_rate_high = result->match_rate_high,
-		.generated = record_execution(facts->arena, &result->generated),
-		.truth = record_execution(facts->arena, &result->truth),
+		.generated = record_execution(builder, &result->generated),
+		.truth = record_execution(builder, &result->truth),
 		.explanation = record_build_explanation(builder, result),
 	};
 	int64_t larger =

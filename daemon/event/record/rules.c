@@ -86,6 +86,20 @@ static struct record_judge_rules *judge_rules(const struct record_builder *build
 	return rules;
 }
 
+/* As the schema's documentation writes it down. */
+static struct record_result_rules *result_rules(const struct record_builder *builder)
+{
+	static const struct record_result_rules defaults = { 1e-4, 1e-9, 5, 250 };
+	const struct config_result *config = &builder->facts->config->result;
+	const struct record_result_rules rules = { config->absolute_tolerance, config->relative_tolerance,
+						   config->performance_factor, config->performance_floor_ms };
+	if (!builder->scored->result_validation || memcmp(&rules, &defaults, sizeof rules) == 0)
+		return NULL;
+	struct record_result_rules *record = ARENA_NEW(builder->facts->arena, struct record_result_rules);
+	*record = rules;
+	return record;
+}
+
 void record_build_rules(struct record_builder *builder)
 {
 	const struct record_facts *facts = builder->facts;
@@ -105,6 +119,7 @@ void record_build_rules(struct record_builder *builder)
 		.low_relevance_below = config->advisories.low_relevance_below,
 		.judge = judge_rules(builder),
 		.redacted = config->records.redact_literals,
+		.result = result_rules(builder),
 	};
 	for (size_t i = 0; i < rules->factors_count; i++)
 		rules->factors[i] = (int)confidence->factors.items[i];

@@ -198,26 +198,28 @@ static struct record_explanation full_explanation = {
 	.rows_extra_count = 1,
 	.other_order = true,
 };
-static struct record_result_validation full_validation = { STR("ok"),
-							   1,
-							   2,
-							   0.5,
-							   LEVEL_MEDIUM,
-							   true,
-							   false,
-							   0.99,
-							   { true, 99 },
-							   true,
-							   false,
-							   true,
-							   false,
-							   false,
-							   true,
-							   { true, 0.25 },
-							   { false, 0 },
-							   { 10, true, 1.5, STR_NONE, { false, 0 } },
-							   { 11, false, 2.5, STR("57014"), { true, 1064 } },
-							   &full_explanation };
+static struct record_result_validation full_validation = {
+	STR("ok"),
+	1,
+	2,
+	0.5,
+	LEVEL_MEDIUM,
+	true,
+	false,
+	0.99,
+	{ true, 99 },
+	true,
+	false,
+	true,
+	false,
+	false,
+	true,
+	{ true, 0.25 },
+	{ false, 0 },
+	{ 10, true, 1.5, STR_NONE, { false, 0 }, STR_NONE },
+	{ 11, false, 2.5, STR("57014"), { true, 1064 }, STR("0a1b") },
+	&full_explanation
+};
 static struct record_clauses full_clauses = { 1, 0.5, 0.25, 1, 0, 0.125 };
 static str_t full_expected[] = { STR("users") };
 static struct record_structure_truth full_structure_truth = {
@@ -233,6 +235,7 @@ static struct record_retrieval_rules full_retrieval_rules = { .weights = { 0.5, 
 static struct record_price full_prices[] = { { 1.25, 10 }, { 0, 0 } };
 static struct record_judge_rules full_judge_rules = { 0.5, LEVEL_LOW, true, full_prices, 2 };
 static int full_factors[] = { RECORD_FACTOR_TECHNICAL, RECORD_FACTOR_RETRIEVAL_WITHOUT_ADVISORY };
+static struct record_result_rules full_result_rules = { 0.25, 0.5, 2, 100 };
 static struct record_rules full_rules = { .diagnostic_source = RECORD_SOURCE_WORST,
 					  .factors = full_factors,
 					  .factors_count = 2,
@@ -243,7 +246,8 @@ static struct record_rules full_rules = { .diagnostic_source = RECORD_SOURCE_WOR
 					  .low_confidence_below = 0.625,
 					  .low_relevance_below = 50,
 					  .judge = &full_judge_rules,
-					  .redacted = true };
+					  .redacted = true,
+					  .result = &full_result_rules };
 static struct record_judge_score full_relevance = { 85, STR("good"), STR("ok"), true, STR("raw") };
 static struct record_judge_score full_correctness = { 0.5, STR(""), STR("identical"), false, STR_NONE };
 static struct record_panelist full_panel[] = {
@@ -387,9 +391,11 @@ static const char SCORED_JSON[] =
 	"\"conclusive\":false,\"limit_cut_tie\":false,\"truth_cached\":true,"
 	"\"match_rate_low\":0.25,\"match_rate_high\":null,\"generated\":{\"rows\":10,"
 	"\"time_ms\":1.5,"
-	"\"sqlstate\":null,\"code\":null,\"more\":true},\"truth\":{\"rows\":11,\"time_ms\":2.5,\"sqlstate\":"
+	"\"sqlstate\":null,\"code\":null,\"more\":true,\"digest\":null},\"truth\":{\"rows\":11,\"time_ms\":2."
+	"5,\"sqlstate\":"
 	"\"57014\","
-	"\"code\":1064,\"more\":false},\"explanation\":{\"summary\":\"why\",\"error\":\"target_denied\","
+	"\"code\":1064,\"more\":false,\"digest\":\"0a1b\"},\"explanation\":{\"summary\":\"why\",\"error\":"
+	"\"target_denied\","
 	"\"message\":"
 	"\"denied\","
 	"\"generated_columns\":3,\"truth_columns\":2,\"columns_paired\":[{\"truth\":\"a\",\"generated\":"
@@ -433,7 +439,9 @@ static const char SCORED_JSON[] =
 	"\"spread_scale\":5,\"thresholds\":{\"high\":0.75,\"medium\":0.5,\"low\":0.25}},\"pass_score\":0.75,"
 	"\"low_confidence_below\":0.625,\"low_relevance_below\":50,\"judge\":{\"sample_rate\":0.5,"
 	"\"always_below\":\"LOW_CONFIDENCE\",\"unsafe\":true,\"prices\":[{\"prompt\":1.25,\"completion\":10},"
-	"{\"prompt\":0,\"completion\":0}]},\"redacted\":true},"
+	"{\"prompt\":0,\"completion\":0}]},\"redacted\":true,\"result\":{\"absolute_tolerance\":0.25,"
+	"\"relative_tolerance\":0.5,"
+	"\"performance_factor\":2,\"performance_floor_ms\":100}},"
 	"\"provenance\":{\"topic\":\"in\",\"partition\":3,\"offset\":9000000000,\"program_version\":\"0.1."
 	"0\","
 	"\"config_digest\":\"cafe\",\"prompt_digest\":null,\"catalog_digest\":\"beef\",\"catalog_age_s\":1.5}"

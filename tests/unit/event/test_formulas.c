@@ -4,6 +4,7 @@
  */
 #include "calibration/model/model.h"
 #include "compare/compare.h"
+#include "compare/fingerprint.h"
 #include "compare/sample.h"
 #include "event/response.h"
 #include "event/sampling.h"
@@ -591,8 +592,27 @@ static void estimate(struct example *example)
 	put(example, opt_double(asks(example, "result.match_rate_low") ? found.low : found.high));
 }
 
+/* Rows are the inputs "row 1", "row 2", …, their cells' texts; "-": NULL. */
+static void result_digest(struct example *example)
+{
+	struct fingerprint fingerprint = { .row = BUF_INIT };
+	char hex[FINGERPRINT_SIZE], name[16] = "row 1";
+	for (int row = 1; find(example, name); snprintf(name, sizeof name, "row %d", ++row)) {
+		str_t cells[ITEMS_MAX];
+		size_t count = list(example, name, cells);
+		for (size_t i = 0; i < count; i++)
+			cells[i] = str_is(cells[i], "-") ? STR_NONE : cells[i];
+		fingerprint_row(&fingerprint, cells, count);
+	}
+	fingerprint_hex(&fingerprint, hex);
+	fingerprint_reset(&fingerprint);
+	put_text(example, arena_strdup(example->arena, hex));
+}
+
 static void result(struct example *example)
 {
+	if (asks(example, "result.digest"))
+		result_digest(example);
 	if (asks(example, "result.weight"))
 		put(example, opt_double(match_truth(optional(example, "similarity")).factor));
 	if (asks(example, "result.match_confidence"))

@@ -201,7 +201,7 @@ static struct validation_result some_result(void)
 		.truth_cached = true,
 		.match_rate_low = { true, 0.0 },
 		.ordering_matters = true,
-		.generated = { 12, 3.5, "", 0 },
+		.generated = { 12, 3.5, "", 0, false, "00112233445566778899aabbccddeeff" },
 		.truth = { 13, 0.25, "42P01", -7, true },
 		.explanation = &some_explanation,
 		.broken = some_broken,
@@ -231,6 +231,8 @@ static void a_result_comes_out_as_it_went_in(void **state)
 	assert_true(got.generated.time_ms == 3.5);
 	assert_string_equal(got.generated.sqlstate, "");
 	assert_string_equal(got.truth.sqlstate, "42P01");
+	assert_string_equal(got.generated.digest, "00112233445566778899aabbccddeeff");
+	assert_string_equal(got.truth.digest, "");
 	assert_int_equal(got.truth.code, -7);
 	assert_true(got.rows_matched == 77 && got.rows_compared == 80);
 	assert_true(got.truth.more && !got.generated.more);
