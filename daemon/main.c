@@ -7,6 +7,8 @@
 #include "command/check.h"
 #include "command/config_digest.h"
 #include "command/score.h"
+#include "command/show.h"
+#include "command/tail.h"
 #include "common/log.h"
 #include "common/memory.h"
 #include "common/output.h"
@@ -53,6 +55,26 @@ static err_t dispatch(const struct options *options, struct err_detail *detail)
 				.dry_run = options->dry_run,
 				.json = options->json },
 			detail);
+	case COMMAND_TAIL:
+		return tail_run(&(const struct tail_options){ .config_file = options->config_file,
+							      .topic = options->operand,
+							      .level = options->level,
+							      .action = options->action,
+							      .application = options->application,
+							      .since = options->since,
+							      .json = options->json,
+							      .once = options->once,
+							      .to_terminal = isatty(STDOUT_FILENO),
+							      .colours = isatty(STDOUT_FILENO) &&
+									 !getenv("NO_COLOR") },
+				detail);
+	case COMMAND_SHOW:
+		return show_run(&(const struct show_options){ .config_file = options->config_file,
+							      .event_id = options->operand,
+							      .since = options->since,
+							      .json = options->json,
+							      .to_terminal = isatty(STDOUT_FILENO) },
+				detail);
 	case COMMAND_CONFIG_DIGEST:
 		return config_digest_run(options->operand, detail);
 	case COMMAND_AUDIT_SHOW:

@@ -18,6 +18,9 @@ err_t topic_reader_new(const struct kafka_settings *settings, const char *group_
 	if (!reader)
 		abort();
 	err_t err = kafka_conf_new_reader(settings, group_suffix, &conf, detail);
+	/* what is asked next waits behind a fetch of what is not there */
+	if (!err)
+		err = kafka_conf_set(conf, "fetch.wait.max.ms", "10", detail);
 	if (!err)
 		err = kafka_client_new(RD_KAFKA_CONSUMER, &conf, &reader->consumer, detail);
 	if (err)
@@ -94,7 +97,7 @@ err_t topic_reader_bounds(struct topic_reader *reader, const char *topic, int32_
 
 DEFINE_CLEANUP(rd_kafka_topic_t, handle_cleanup, rd_kafka_topic_destroy)
 
-static err_t count_partitions(struct topic_reader *reader, const char *topic, int *ret_count,
+err_t topic_reader_partitions(struct topic_reader *reader, const char *topic, int *ret_count,
 			      struct err_detail *detail)
 {
 	_cleanup_(handle_cleanup) rd_kafka_topic_t *handle =
@@ -148,12 +151,24 @@ static err_t move_to(struct topic_reader *reader, struct topic_span *spans, size
 		    : ERR_OK;
 }
 
+err_t topic_reader_span(struct topic_reader *reader, const char *topic, int32_t partition, int64_t since_ms,
+			struct topic_span *ret_span, struct err_detail *detail)
+{
+	struct topic_span span = { .topic = topic, .partition = partition };
+	err_t err = topic_reader_bounds(reader, topic, partition, &span.from, &span.until, detail);
+	if (!err && since_ms > 0)
+		err = move_to(reader, &span, 1, since_ms, detail);
+	if (!err)
+		*ret_span = span;
+	return err;
+}
+
 err_t topic_reader_spans(struct topic_reader *reader, const char *topic, int64_t since_ms,
 			 struct arena *arena, struct topic_span **ret_spans, size_t *ret_count,
 			 struct err_detail *detail)
 {
 	int count = 0;
-	err_t err = count_partitions(reader, topic, &count, detail);
+	err_t err = topic_reader_partitions(reader, topic, &count, detail);
 	if (err)
 		return err;
 	struct topic_span *spans = ARENA_ARRAY(arena, struct topic_span, (size_t)count);

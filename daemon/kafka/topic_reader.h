@@ -34,6 +34,14 @@ void topic_reader_free(struct topic_reader *reader);
 err_t topic_reader_bounds(struct topic_reader *reader, const char *topic, int32_t partition, int64_t *ret_low,
 			  int64_t *ret_high, struct err_detail *detail);
 
+/* How many partitions the topic has. ERR_KAFKA_TOPIC: there is no such topic. */
+err_t topic_reader_partitions(struct topic_reader *reader, const char *topic, int *ret_count,
+			      struct err_detail *detail);
+
+/* The span of one partition, likewise below; 0: from the first record that is kept. */
+err_t topic_reader_span(struct topic_reader *reader, const char *topic, int32_t partition, int64_t since_ms,
+			struct topic_span *ret_span, struct err_detail *detail);
+
 /* The spans of all partitions of a topic, whose records are from `since_ms` (by their timestamps) up to what
  * is committed now; in the arena, but for the name, which is the caller's. ERR_KAFKA_TOPIC: there is no such
  * topic. */

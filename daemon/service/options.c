@@ -27,6 +27,14 @@ const char options_help[] =
 	"  assayd calibration --config FILE --verify|--rebuild [--dry-run] [--json]\n"
 	"                                    compare the calibration with its log, or count it anew;\n"
 	"                                    --dry-run: say what a rebuild would change\n"
+	"  assayd tail [TOPIC] --config FILE [--level HIGH|MEDIUM|LOW|VERY_LOW]\n"
+	"              [--action USE|USE_WITH_CAUTION|VERIFY|WITHHOLD] [--application NAME]\n"
+	"              [--since SPAN] [--once] [--json]\n"
+	"                                    an output topic (scored, advisories, dead-letters, feedback) as "
+	"it\n"
+	"                                    goes on\n"
+	"  assayd show EVENT_ID --config FILE [--since SPAN] [--json]\n"
+	"                                    all that the topics have of one event\n"
 	"  assayd config digest FILE         the digest by which records name that configuration\n"
 	"  assayd audit show DIGEST|model:N|list --config FILE\n"
 	"                                    what records name by that digest, from the archive\n"
@@ -45,7 +53,8 @@ struct command_options {
 	enum command command;
 	bool needs_config;
 	const char *flags;   /* values of long_options that it has */
-	const char *operand; /* what it needs besides, for people; NULL: nothing */
+	const char *operand; /* what it is about besides, for people; in brackets: it may be left out; NULL:
+				nothing */
 };
 
 static const struct command_options commands[] = {
@@ -53,6 +62,8 @@ static const struct command_options commands[] = {
 	{ "score", COMMAND_SCORE, false, "csjhV", NULL },
 	{ "check", COMMAND_CHECK, true, "cothV", NULL },
 	{ "calibration", COMMAND_CALIBRATION, true, "cwaympknjvrdhV", NULL },
+	{ "tail", COMMAND_TAIL, true, "clubaejhV", "[TOPIC]" },
+	{ "show", COMMAND_SHOW, true, "cejhV", "EVENT_ID" },
 	{ "audit show", COMMAND_AUDIT_SHOW, true, "chV", "DIGEST" },
 	{ "config digest", COMMAND_CONFIG_DIGEST, false, "hV", "FILE" },
 	{ "audit key", COMMAND_AUDIT_KEY, false, "OhV", "NAME" },
@@ -80,6 +91,10 @@ static const struct option long_options[] = {
 	{ "output", required_argument, NULL, 'O' },
 	{ "partition", required_argument, NULL, 'P' },
 	{ "reason", required_argument, NULL, 'R' },
+	{ "level", required_argument, NULL, 'l' },
+	{ "action", required_argument, NULL, 'u' },
+	{ "since", required_argument, NULL, 'e' },
+	{ "once", no_argument, NULL, 'b' },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -117,6 +132,18 @@ static void set_flag(struct options *options, int flag)
 		break;
 	case 'n':
 		options->model_version = optarg;
+		break;
+	case 'l':
+		options->level = optarg;
+		break;
+	case 'u':
+		options->action = optarg;
+		break;
+	case 'e':
+		options->since = optarg;
+		break;
+	case 'b':
+		options->once = true;
 		break;
 	case 'm':
 		options->model = true;
@@ -275,7 +302,7 @@ static err_t check_given(const struct command_options *command, const struct opt
 {
 	if (options->command != command->command) /* help or version */
 		return ERR_OK;
-	if (command->operand && !options->operand)
+	if (command->operand && command->operand[0] != '[' && !options->operand)
 		return err_fail(detail, ERR_USAGE, "assayd %s needs %s; see assayd --help", command->name,
 				command->operand);
 	if (command->needs_config && !options->config_file)

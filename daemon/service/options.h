@@ -8,6 +8,8 @@ enum command {
 	COMMAND_SCORE,
 	COMMAND_CHECK,
 	COMMAND_CALIBRATION,
+	COMMAND_TAIL,
+	COMMAND_SHOW,
 	COMMAND_CONFIG_DIGEST,
 	COMMAND_AUDIT_SHOW,
 	COMMAND_AUDIT_KEY,
@@ -22,7 +24,7 @@ struct options {
 	const char *config_file;   /* or NULL */
 	const char *catalog_file;  /* or NULL */
 	const char *window;	   /* calibration: "1h", "24h" or "7d"; or NULL */
-	const char *application;   /* calibration: of this application alone; or NULL */
+	const char *application;   /* calibration, tail: of this application alone; or NULL */
 	const char *accuracy;	   /* calibration: what ought to be right above a threshold; or NULL */
 	bool model;		   /* calibration: the learnt probability */
 	const char *records;	   /* calibration: the file of a replay; or NULL */
@@ -31,6 +33,10 @@ struct options {
 	bool verify;		   /* calibration: compare with the log */
 	bool rebuild;		   /* calibration: count anew */
 	bool dry_run;		   /* calibration: say what a rebuild would do */
+	const char *level;	   /* tail: of messages of that level alone, likewise below; or NULL */
+	const char *action;	   /* tail; or NULL */
+	const char *since;	   /* tail, show: "15m"; or NULL */
+	bool once;		   /* tail: to the end of today */
 	const char *output;	   /* audit key: the file; audit prove: the folder; or NULL */
 	const char *partition;	   /* audit: of this one alone; or NULL */
 	const char *reason;	   /* audit begin-again; or NULL */

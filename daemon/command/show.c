@@ -1,0 +1,258 @@
+#include "command/show.h"
+
+#include "command/score_view.h"
+#include "command/settings.h"
+#include "command/tail.h"
+#include "command/topic_message.h"
+#include "common/terminal.h"
+#include "kafka/topic_reader.h"
+
+#include <errno.h>
+#include <zlib.h>
+
+/* How far one step back goes, in offsets; each is this many times as far as the one before. */
+enum { STEP_MIN = 20000, STEP_FACTOR = 4 };
+
+/* How far from its record an advisory is looked for. */
+#define NEAR_MS INT64_C(600000)
+
+/* What is found of the key, as it is printed. */
+struct show {
+	const struct show_options *options;
+	const struct codec *codec;
+	enum topic_kind kind;
+	str_t key;
+	size_t found;	    /* in this topic */
+	size_t found_all;   /* in all */
+	uint64_t searched;  /* messages that were looked at */
+	int64_t written_ms; /* when the scored record was; 0: it was not found */
+	struct buf out;
+};
+
+/* ---- printing ---- */
+
+static void append_json(struct show *show, const struct topic_message *message)
+{
+	buf_printf(&show->out,
+		   "{\"kind\":\"%s\",\"topic\":\"%s\",\"partition\":%d,\"offset\":%lld,\"message\":",
+		   topic_message_word(message->kind), rd_kafka_topic_name(message->message->rkt),
+		   (int)message->message->partition, (long long)message->message->offset);
+	topic_message_json(message, &show->out);
+	buf_append_text(&show->out, "}\n");
+}
+
+static void append_advisory(const struct advisory *advisory, struct buf *out)
+{
+	for (size_t i = 0; i < advisory->reasons_count; i++)
+		terminal_append_line(out, "  because  " STR_FMT ": " STR_FMT,
+				     STR_ARG(advisory->reasons[i].code), STR_ARG(advisory->reasons[i].text));
+	if (str_present(advisory->remedy))
+		terminal_append_line(out, "  remedy   " STR_FMT, STR_ARG(advisory->remedy));
+}
+
+static void append_dead_letter(const rd_kafka_message_t *message, struct buf *out)
+{
+	const str_t why = topic_message_header(message, "detail"),
+		    value = { message->payload, message->payload ? message->len : 0 };
+	terminal_append_line(out, "  because  " STR_FMT, STR_ARG(why));
+	if (value.len > 0 && value.len <= 4096)
+		terminal_append_line(out, "  bytes    " STR_FMT, STR_ARG(value));
+	else
+		terminal_append_line(out, "  bytes    %zu; --json has them", value.len);
+}
+
+static void append_text(struct show *show, const struct topic_message *message)
+{
+	terminal_append_line(&show->out, "%s  partition %d, offset %lld", topic_message_word(message->kind),
+			     (int)message->message->partition, (long long)message->message->offset);
+	if (message->scored) {
+		const str_t question = message->scored->input ? message->scored->input->question : STR_NONE,
+			    sql = message->scored->input ? message->scored->input->sql : STR_NONE;
+		if (str_present(question))
+			terminal_append_line(&show->out, "  asked    " STR_FMT, STR_ARG(question));
+		if (str_present(sql))
+			terminal_append_line(&show->out, "  SQL      " STR_FMT, STR_ARG(sql));
+		score_view(message->scored, NULL, &show->out);
+		return;
+	}
+	buf_append_text(&show->out, "  ");
+	topic_message_line(message, false, &show->out);
+	if (message->advisory)
+		append_advisory(message->advisory, &show->out);
+	else if (message->kind == TOPIC_DEAD_LETTERS)
+		append_dead_letter(message->message, &show->out);
+	buf_append_char(&show->out, '\n');
+}
+
+static err_t take(size_t span, const rd_kafka_message_t *message, void *context, struct err_detail *detail)
+{
+	struct show *show = context;
+	const str_t key = { message->key, message->key_len };
+	(void)span;
+	(void)detail;
+	show->searched++;
+	if (!message->key || !str_equal(key, show->key))
+		return ERR_OK;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct topic_message read;
+	struct err_detail reason = { "" };
+	err_t fault = topic_message_read(show->codec, show->kind, message, arena, &read, &reason);
+	show->found++;
+	if (show->kind == TOPIC_SCORED)
+		show->written_ms = kafka_written_ms(message);
+	if (fault)
+		terminal_print_line(stderr, "assayd: partition %d of %s, offset %lld is no such message: %s",
+				    (int)message->partition, rd_kafka_topic_name(message->rkt),
+				    (long long)message->offset, err_message(fault, &reason));
+	else if (show->options->json)
+		append_json(show, &read);
+	else
+		append_text(show, &read);
+	return ERR_OK;
+}
+
+/* ---- searching ---- */
+
+/* Java's default partitioner: Murmur2 with its seed, whose sign is dropped. */
+static uint32_t murmur2(const unsigned char *data, size_t len)
+{
+	const uint32_t m = 0x5bd1e995;
+	uint32_t hash = 0x9747b28c ^ (uint32_t)len;
+	for (; len >= 4; data += 4, len -= 4) {
+		uint32_t k = (uint32_t)data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16 |
+			     (uint32_t)data[3] << 24;
+		k *= m;
+		k ^= k >> 24;
+		hash = hash * m ^ k * m;
+	}
+	for (size_t i = len; i > 0; i--)
+		hash ^= (uint32_t)data[i - 1] << (8 * (i - 1));
+	if (len > 0)
+		hash *= m;
+	hash = (hash ^ hash >> 13) * m;
+	return (hash ^ hash >> 15) & 0x7fffffff;
+}
+
+/* Which messages are looked at, by the times when they were written; 0: from the first or to the last one. */
+struct times {
+	int64_t since_ms, until_ms;
+};
+
+/* Backwards in one partition, until something is found. */
+static err_t search_partition(struct show *show, struct topic_reader *reader, const char *topic,
+			      int32_t partition, struct times times, struct err_detail *detail)
+{
+	struct topic_span whole, behind;
+	int64_t until, step = STEP_MIN;
+	err_t err = topic_reader_span(reader, topic, partition, times.since_ms, &whole, detail);
+	if (!err && times.until_ms)
+		err = topic_reader_span(reader, topic, partition, times.until_ms, &behind, detail);
+	if (err)
+		return err;
+	until = times.until_ms ? behind.from : whole.until;
+	while (!err && show->found == 0 && until > whole.from) {
+		struct topic_span part = whole;
+		part.until = until;
+		part.from = until - step > whole.from ? until - step : whole.from;
+		until = part.from;
+		step *= STEP_FACTOR;
+		err = topic_reader_read(reader, &part, 1, take, show, detail);
+	}
+	return err;
+}
+
+/* The partitions that librdkafka's producers, us among them, and Java's put a key into, or all others. */
+static err_t search_topic(struct show *show, struct topic_reader *reader, const char *topic, bool others,
+			  struct times times, struct err_detail *detail)
+{
+	int count = 0;
+	err_t err = topic_reader_partitions(reader, topic, &count, detail);
+	if (err || count <= 0)
+		return err;
+	const unsigned char *key = (const unsigned char *)show->key.ptr;
+	const int ours = (int)((uint32_t)crc32(0, key, (unsigned)show->key.len) % (unsigned)count),
+		  javas = (int)(murmur2(key, show->key.len) % (unsigned)count);
+	show->found = 0;
+	if (!others) {
+		err = search_partition(show, reader, topic, ours, times, detail);
+		if (!err && show->found == 0 && javas != ours)
+			err = search_partition(show, reader, topic, javas, times, detail);
+	}
+	for (int i = 0; !err && others && show->found == 0 && i < count; i++)
+		if (i != ours && i != javas)
+			err = search_partition(show, reader, topic, i, times, detail);
+	show->found_all += show->found;
+	return err;
+}
+
+static err_t search_topics(struct show *show, const struct config *config, struct topic_reader *reader,
+			   bool others, int64_t since_ms, struct err_detail *detail)
+{
+	err_t err = ERR_OK;
+	for (enum topic_kind kind = 0; !err && kind < TOPIC_KINDS_; kind++) {
+		/* a topic that nobody reads need not be there */
+		if (kind == TOPIC_FEEDBACK && config->calibration.feedback_horizon_s == 0)
+			continue;
+		/* an advisory is published together with its record */
+		bool near = kind == TOPIC_ADVISORIES && show->written_ms > NEAR_MS;
+		show->kind = kind;
+		const struct times times = { near ? show->written_ms - NEAR_MS : since_ms,
+					     near ? show->written_ms + NEAR_MS : 0 };
+		err = search_topic(show, reader, topic_message_topic(kind, config), others, times, detail);
+	}
+	return err;
+}
+
+static err_t search(struct show *show, const struct config *config, struct topic_reader *reader,
+		    struct err_detail *detail)
+{
+	int64_t span_ms = 0;
+	err_t err = show->options->since ? tail_parse_span(show->options->since, &span_ms, detail) : ERR_OK;
+	int64_t since_ms = tail_since_ms(span_ms);
+	if (!err)
+		err = search_topics(show, config, reader, false, since_ms, detail);
+	if (!err && show->found_all == 0)
+		err = search_topics(show, config, reader, true, since_ms, detail);
+	if (!err && show->found_all == 0)
+		err = err_fail(detail, ERR_NOT_FOUND,
+			       "no message has the key \"" STR_FMT "\": %llu were looked at%s",
+			       STR_ARG(show->key), (unsigned long long)show->searched,
+			       show->options->since ? "; --since leaves older ones out" : "");
+	return err;
+}
+
+static err_t print_found(const struct show *show, struct err_detail *detail)
+{
+	_cleanup_(buf_free) struct buf shown = BUF_INIT;
+	bool escapes = show->options->json && show->options->to_terminal;
+	if (escapes)
+		terminal_append_lines(&shown, buf_str(&show->out));
+	const struct buf *out = escapes ? &shown : &show->out;
+	if (out->len > 0 && fwrite(out->data, 1, out->len, stdout) != out->len)
+		return err_fail(detail, ERR_IO, "standard output cannot be written: %s", strerror(errno));
+	return ERR_OK;
+}
+
+err_t show_run(const struct show_options *options, struct err_detail *detail)
+{
+	_cleanup_(config_cleanup) struct config *config = NULL;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	_cleanup_(codec_cleanup) struct codec *codec = NULL;
+	_cleanup_(topic_reader_cleanup) struct topic_reader *reader = NULL;
+	struct kafka_settings kafka;
+	err_t err = config_load(options->config_file, &config, detail);
+	if (!err)
+		err = settings_kafka(config, arena, &kafka, detail);
+	if (!err)
+		err = topic_message_codec(config, &codec, detail);
+	if (!err)
+		err = topic_reader_new(&kafka, KAFKA_CALIBRATION_SUFFIX, &reader, detail);
+	if (err)
+		return err;
+	struct show show = { .options = options, .codec = codec, .key = str_from(options->event_id) };
+	err = search(&show, config, reader, detail);
+	if (!err)
+		err = print_found(&show, detail);
+	buf_free(&show.out);
+	return err;
+}
