@@ -2,6 +2,7 @@
 #include "address/environment.h"
 #include "command/audit_begin_again.h"
 #include "command/audit_key.h"
+#include "command/audit_recompute.h"
 #include "command/audit_show.h"
 #include "command/calibration.h"
 #include "command/check.h"
@@ -84,6 +85,12 @@ static err_t dispatch(const struct options *options, struct err_detail *detail)
 					     detail);
 	case COMMAND_AUDIT_KEY:
 		return audit_key_run(options->operand, options->output, detail);
+	case COMMAND_AUDIT_RECOMPUTE:
+		return audit_recompute_run(
+			&(const struct audit_recompute_options){ .config_file = options->config_file,
+								 .records = options->operand,
+								 .json = options->json },
+			detail);
 	case COMMAND_HELP:
 		fputs(options_help, stdout);
 		return ERR_OK;

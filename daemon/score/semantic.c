@@ -51,13 +51,21 @@ static double clause_score(const struct semantic_items *generated, const struct 
 	return jaccard(a, generated->count, b, truth->count);
 }
 
-opt_double_t semantic_score(const struct semantic_query *generated, const struct semantic_query *truth,
-			    struct arena *arena, struct semantic_comparison *ret_comparison)
+double semantic_of_clauses(const double clauses[SEMANTIC_CLAUSE_COUNT_])
 {
 	static const double weights[SEMANTIC_CLAUSE_COUNT_] = {
 		[SEMANTIC_SELECT] = 0.40, [SEMANTIC_WHERE] = 0.20, [SEMANTIC_FROM] = 0.15,
 		[SEMANTIC_GROUP] = 0.10,  [SEMANTIC_ORDER] = 0.10, [SEMANTIC_JOIN] = 0.05,
 	};
+	double sum = 0;
+	for (size_t i = 0; i < SEMANTIC_CLAUSE_COUNT_; i++)
+		sum += weights[i] * clauses[i];
+	return fmin(score_settle(sum), NOT_IDENTICAL_MAX);
+}
+
+opt_double_t semantic_score(const struct semantic_query *generated, const struct semantic_query *truth,
+			    struct arena *arena, struct semantic_comparison *ret_comparison)
+{
 	*ret_comparison = (struct semantic_comparison){ false };
 	if (!str_present(truth->canonical))
 		return (opt_double_t)OPT_NONE;
@@ -67,12 +75,9 @@ opt_double_t semantic_score(const struct semantic_query *generated, const struct
 	ret_comparison->same_form = str_equal(generated->canonical, truth->canonical);
 	if (ret_comparison->same_form)
 		return opt_double(1);
-	double sum = 0;
-	for (size_t i = 0; i < SEMANTIC_CLAUSE_COUNT_; i++) {
+	for (size_t i = 0; i < SEMANTIC_CLAUSE_COUNT_; i++)
 		ret_comparison->clauses[i] = clause_score(&generated->clauses[i], &truth->clauses[i], arena);
-		sum += weights[i] * ret_comparison->clauses[i];
-	}
-	return opt_double(fmin(score_settle(sum), NOT_IDENTICAL_MAX));
+	return opt_double(semantic_of_clauses(ret_comparison->clauses));
 }
 
 static str_t lower(str_t name, struct arena *arena)

@@ -46,6 +46,9 @@ struct semantic_comparison {
 opt_double_t semantic_score(const struct semantic_query *generated, const struct semantic_query *truth,
 			    struct arena *arena, struct semantic_comparison *ret_comparison);
 
+/* The same sum from clauses that were compared, of other forms than the truth's. */
+double semantic_of_clauses(const double clauses[SEMANTIC_CLAUSE_COUNT_]);
+
 /*
  * Jaccard of two sets of table names: in any case of letters, and schema-qualified names equal the
  * unqualified ones where the schema is on the search path. Both empty: 1.

@@ -42,6 +42,9 @@ const char options_help[] =
 	"                                    makes a key that signs the tamper-evident log\n"
 	"  assayd audit begin-again --config FILE --partition N --reason TEXT\n"
 	"                                    has a stopped log go on with another history of the topic\n"
+	"  assayd audit recompute RECORDS|- --config FILE [--json]\n"
+	"  assayd audit recompute --topic --config FILE [--json]\n"
+	"                                    compute past records again and say what differs\n"
 	"  assayd --help, --version\n"
 	"\n"
 	"Exit status: 0 when all went well, else of sysexits.h (64 usage, 65 data, 66 no input, 69 "
@@ -65,6 +68,7 @@ static const struct command_options commands[] = {
 	{ "tail", COMMAND_TAIL, true, "clubaejhV", "[TOPIC]" },
 	{ "show", COMMAND_SHOW, true, "cejhV", "EVENT_ID" },
 	{ "audit show", COMMAND_AUDIT_SHOW, true, "chV", "DIGEST" },
+	{ "audit recompute", COMMAND_AUDIT_RECOMPUTE, true, "cjThV", "records, as a file, - or --topic" },
 	{ "config digest", COMMAND_CONFIG_DIGEST, false, "hV", "FILE" },
 	{ "audit key", COMMAND_AUDIT_KEY, false, "OhV", "NAME" },
 	{ "audit begin-again", COMMAND_AUDIT_BEGIN_AGAIN, true, "cPRhV", NULL },
@@ -95,6 +99,7 @@ static const struct option long_options[] = {
 	{ "action", required_argument, NULL, 'u' },
 	{ "since", required_argument, NULL, 'e' },
 	{ "once", no_argument, NULL, 'b' },
+	{ "topic", no_argument, NULL, 'T' },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -129,6 +134,9 @@ static void set_flag(struct options *options, int flag)
 		break;
 	case 'k':
 		options->replays_topic = true;
+		break;
+	case 'T':
+		options->topic = true;
 		break;
 	case 'n':
 		options->model_version = optarg;
@@ -302,7 +310,10 @@ static err_t check_given(const struct command_options *command, const struct opt
 {
 	if (options->command != command->command) /* help or version */
 		return ERR_OK;
-	if (command->operand && command->operand[0] != '[' && !options->operand)
+	if (options->topic && options->operand)
+		return err_fail(detail, ERR_USAGE, "--topic goes without \"%s\"; see assayd --help",
+				options->operand);
+	if (command->operand && command->operand[0] != '[' && !options->operand && !options->topic)
 		return err_fail(detail, ERR_USAGE, "assayd %s needs %s; see assayd --help", command->name,
 				command->operand);
 	if (command->needs_config && !options->config_file)

@@ -14,6 +14,7 @@ enum command {
 	COMMAND_AUDIT_SHOW,
 	COMMAND_AUDIT_KEY,
 	COMMAND_AUDIT_BEGIN_AGAIN,
+	COMMAND_AUDIT_RECOMPUTE,
 	COMMAND_HELP,
 	COMMAND_VERSION
 };
@@ -40,6 +41,7 @@ struct options {
 	const char *output;	   /* audit key: the file; audit prove: the folder; or NULL */
 	const char *partition;	   /* audit: of this one alone; or NULL */
 	const char *reason;	   /* audit begin-again; or NULL */
+	bool topic;		   /* audit recompute: the scored topic */
 	bool json;
 	bool offline; /* check: without reaching anything */
 	bool strict;  /* check: warnings are errors */

@@ -1,10 +1,13 @@
 """What records name by digest is in the archive, as it was, whoever was away meanwhile."""
 
 import contextlib
+import copy
 import hashlib
+import json
 import os
 import pathlib
 import re
+import sqlite3
 import subprocess
 import time
 
@@ -89,7 +92,7 @@ def labelled(count):
 
 def test_all_that_records_name_is_archived(rig, tmp_path):
     """With a judge, a target and a model; after other settings and other prompts; in one copy, though two instances went by it."""
-    config = rig.config(calibration={"model": "map", "model_interval_s": 10}, confidence={"factors": ("generator",)},
+    config = rig.config(calibration={"model": "features", "model_interval_s": 10, "model_reasons": 3}, confidence={"factors": ("generator",)},
                         judge={"sample_rate": 0.0, "always_below": "VERY_LOW_CONFIDENCE"})
     daemon = rig.make(config).start()
     records = send(rig, labelled(200))
@@ -117,7 +120,37 @@ def test_all_that_records_name_is_archived(rig, tmp_path):
     assert re.search(rb"\nevaluation.pass_score=0\.(6|59999)", show(daemon, config_digest))
     assert Metrics(daemon).value("assayd_archive_stored") == len(rows(rig))
     assert Metrics(daemon).value("assayd_archive_lost") == 0 and Metrics(daemon).value("assayd_archive_waiting") == 0
+    # every record of the topic follows from itself and the archive, whatever its features are
+    records += send(rig, [events.sure(sql, target="shop", candidates=[{"sql": other} for other in candidates])
+                          for sql in (events.CITY_COUNT, events.TOTAL, "SELEKT", "SELECT * FROM customers, orders", "SELECT nme FROM customers",
+                                      "SELECT name FROM costumers WHERE name = 3", "DELETE FROM orders", f"```sql\n{events.TOTAL}\n```",
+                                      "SELECT upperr(name) FROM customers WHERE id = NULL")
+                          for candidates in ([], [events.TOTAL, events.CITY_COUNT, WRONG])])
+    assert sum(bool(record["confidence"]["features"]) for record in records) > 15
+    done = audit(daemon.config_file, "recompute", "--topic", "--json")
+    assert done.returncode == 0, done
+    totals = json.loads(done.stdout)
+    assert totals["records"] == rig.asked and totals["unchecked"] == {}, totals
+    spoilt = next(record for record in reversed(records) if record["confidence"]["probability"])
+    for field, value in (("value", 1e-6), ("low", -1e-6), ("high", 1e-6)):
+        other = copy.deepcopy(spoilt)
+        other["confidence"]["probability"][field] += value
+        line = json.dumps(other, default=lambda time: round(time.timestamp() * 1000)).encode()
+        done = audit(daemon.config_file, "recompute", "-", "--json", stdin=line)
+        assert done.returncode == 65, done
+        assert f"confidence.probability.{field}" in {item["field"] for item in json.loads(done.stdout.splitlines()[0])["differences"]}
+    other = copy.deepcopy(spoilt)
+    other["confidence"]["features"]["technical"] = 0.123
+    done = audit(daemon.config_file, "recompute", "-", stdin=json.dumps(other, default=lambda time: round(time.timestamp() * 1000)).encode())
+    assert done.returncode == 65 and b"confidence.features.technical is 0.123, and " in done.stdout, done
     before = sorted(rows(rig))
+    rig.postgres.execute("DELETE FROM audit_archive WHERE digest = %s", rig.calibration_database, arguments=(config_digest,))
+    rig.postgres.execute("UPDATE audit_archive SET version = version + 1000 WHERE kind = 'model'", rig.calibration_database)
+    done = audit(daemon.config_file, "recompute", "--topic", "--json")
+    assert done.returncode == 0, done
+    with_model = sum(bool(record["confidence"]["probability"]) for record in records)
+    with_config = sum(record["provenance"]["config_digest"] == config_digest for record in records)
+    assert json.loads(done.stdout)["unchecked"] == {"confidence.probability": with_model, "provenance.config_digest": with_config}
     assert daemon.terminate() == 0
     daemon.start()
     send(rig, labelled(2))
@@ -238,21 +271,28 @@ def test_names(rig, tmp_path):
     assert re.search("ok +archive", checked.stdout), checked.stdout
 
 
-def test_a_database_of_its_own_and_none(rig):
+def test_a_database_of_its_own_and_none(rig, tmp_path):
     name = f"audit_{os.urandom(4).hex()}"
     rig.postgres.execute(f"CREATE DATABASE {name} OWNER assayd")
-    rig.start(audit={"dsn": rig.postgres.dsn(name, "assayd"), "retention_days": 30})
-    (record,) = send(rig, [events.sure(target="shop")])
+    with sqlite3.connect(tmp_path / "lite.db") as lite:
+        lite.execute("CREATE TABLE customers (id integer PRIMARY KEY, city text)")
+    targets = (*rig.config()["targets"], {"name": "lite", "engine": "sqlite", "path": str(tmp_path / "lite.db")})
+    rig.start(audit={"dsn": rig.postgres.dsn(name, "assayd"), "retention_days": 30}, targets=targets)
+    lite, record = send(rig, [events.sure(target="lite"), events.sure(target="shop")])
+    await_metrics(rig.daemon, lambda metrics: metrics.value("assayd_archive_waiting") == 0)
+    assert b"CREATE TABLE customers" in show(rig.daemon, lite["provenance"]["catalog_digest"])
+    assert_shown(rig.daemon, digests([lite]))
     named = digests([record])
     await_metrics(rig.daemon, lambda metrics: metrics.value("assayd_archive_stored") >= len(named))
     assert_shown(rig.daemon, named)
     assert not rig.postgres.execute("SELECT 1 FROM pg_tables WHERE tablename = 'audit_archive'", rig.calibration_database)
     # only what is old and unused is deleted: at the next start, since that looks first
     rig.postgres.execute("UPDATE audit_archive SET last_used = now() - interval '33 days' WHERE kind IN ('config', 'catalog')", name)
+    old = rig.postgres.execute("SELECT count(*) FROM audit_archive WHERE last_used < now() - interval '32 days'", name)[0][0]
     assert rig.daemon.terminate() == 0
     rig.daemon.config["evaluation"] = {"pass_score": 0.61}
     rig.daemon.start()
-    await_metrics(rig.daemon, lambda metrics: metrics.value("assayd_archive_expired") == 2)
+    await_metrics(rig.daemon, lambda metrics: metrics.value("assayd_archive_expired") == old == 3)
     (record,) = send(rig, [events.sure(target="shop")])
     await_metrics(rig.daemon, lambda metrics: metrics.value("assayd_archive_stored") == 2)
     assert_shown(rig.daemon, digests([record]))

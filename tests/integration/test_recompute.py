@@ -1,4 +1,5 @@
-"""Every number of a record follows from the record: computed again by a program that shares nothing with the daemon."""
+"""Every number of a record follows from the record: computed again by a program that shares nothing with the daemon, and by
+`assayd audit recompute`; both find whatever does not follow."""
 
 import contextlib
 import copy
@@ -12,6 +13,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+import tempfile
 
 import psycopg2
 import pytest
@@ -127,9 +129,39 @@ def shop_of(path, **changes):
     return ({"name": "shop", "engine": "sqlite", "path": str(path), **changes},)
 
 
+def audited(found):
+    """(what `audit recompute` says of each line in which anything is wrong, what all of it amounts to)"""
+    with tempfile.NamedTemporaryFile("w", suffix=".conf") as config:
+        config.write(config_text({"kafka": {"group_id": "audit"}}))
+        config.flush()
+        done = subprocess.run([BINARY, "audit", "recompute", "-", "--json", "--config", config.name], capture_output=True, text=True,
+                              input="".join(json.dumps(record) + "\n" for record in found), timeout=600, check=False)
+    said = [json.loads(line) for line in done.stdout.splitlines()]
+    assert said and "records" in said[-1], done
+    assert done.returncode == (65 if len(said) > 1 else 0), done
+    return {item["line"]: item for item in said[:-1]}, said[-1]
+
+
 def assert_follow(found):
     wrong = [(record["event_id"], *difference) for record in found for difference in recompute.recompute(record).differ]
     assert not wrong, f"{len(wrong)}: {wrong[:5]}"
+    differ, totals = audited(found)
+    assert not differ, f"{len(differ)}: {list(differ.values())[:5]}"
+    assert totals["records"] == len(found) and totals["checked"] > 40 * len(found)
+    assert not totals["unchecked"] or unchecked(found)
+
+
+def assert_both_find(found, draw):
+    """Records with one value changed, anywhere: what the other program finds, `audit recompute` finds."""
+    spoilt = []
+    for record in found:
+        values = [(path, value) for path, value in leaves(record) if isinstance(value, (bool, int, float)) and path[0] != "input"]
+        for path, value in draw.sample(values, 6):
+            spoilt.append((path, changed(record, path, other_value(value))))
+    differ, _ = audited([record for _, record in spoilt])
+    missed = [path for line, (path, record) in enumerate(spoilt, 1) if recompute.recompute(record).differ and line not in differ]
+    assert not missed
+    assert len(differ) > len(spoilt) / 5
 
 
 def unchecked(found):
@@ -170,6 +202,7 @@ def test_events_of_all_kinds(name, database, judge, tmp_path):
     hidden = {"redacted": {"confidence.technical", "confidence.technical.upstream", "grading.upstream_safety", "grading.upstream_validation"}}
     if name != "without the event":
         assert unchecked(found) <= hidden.get(name, set()) | {"result_validation.content_match_rate"}
+    assert_both_find(found, draw)
     # it is not all one case
     statuses = {record["result_validation"]["status"] for record in found if record["result_validation"]}
     assert "UNAVAILABLE" in statuses and ("COMPARED" in statuses or name == "no catalog")
@@ -300,19 +333,25 @@ def test_a_changed_number_is_found(database, judge, tmp_path):
     assert_follow(found)
     assert record["result_validation"]["status"] == "COMPARED" and record["evaluation"] and record["label"] and record["grading"]
     numbers = [(path, value) for path, value in leaves(record) if isinstance(value, (bool, int, float))]
-    tried, missed = 0, []
+    spoilt, missed = {}, []
     for path, value in numbers:
         name = ".".join(map(str, path))
-        if GIVEN.fullmatch(name) or name.startswith("rules."):
-            continue
-        tried += 1
-        if not recompute.recompute(changed(record, path, other_value(value))).differ:
-            missed.append(name)
+        if not GIVEN.fullmatch(name) and not name.startswith("rules."):
+            spoilt[name] = changed(record, path, other_value(value))
+            if not recompute.recompute(spoilt[name]).differ:
+                missed.append(name)
     assert not missed
-    assert tried > 50
+    assert len(spoilt) > 50
+    differ, _ = audited(spoilt.values())
+    missed = [name for line, name in enumerate(spoilt, 1) if line not in differ]
+    assert not missed
+    for line, name in enumerate(spoilt, 1):  # and it names the field, or one that follows from it
+        assert differ[line]["event_id"] == "e" and differ[line]["differences"], name
     for name in ("confidence.level", "confidence.retrieval.level", "confidence.advisory.level", "disposition.action", "judge.decision",
                  "confidence.limiting_factor", "label.source", "grading.validation.class", "evaluation.failed_by"):
-        assert recompute.recompute(changed(record, name.split("."), "MEDIUM_CONFIDENCE")).differ, name
+        other = changed(record, name.split("."), "MEDIUM_CONFIDENCE")
+        assert recompute.recompute(other).differ, name
+        assert audited([other])[0], name
 
 
 def test_the_program_itself(database, tmp_path):
@@ -325,3 +364,37 @@ def test_the_program_itself(database, tmp_path):
     assert wrong != whole
     done = subprocess.run(program, input=wrong, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1 and "structure.structural is 0.5, and 1 follows" in done.stdout
+
+
+def test_what_is_no_record_and_what_is_of_another_version(database, tmp_path):
+    found = records(tmp_path, [{"event_id": "e", "application": "web", "sql": SQL[8], "target": "shop"}], {"targets": shop_of(database)})
+    (record,) = found
+    other = changed(record, ("provenance", "program_version"), "0.9.0+abc")
+    old = {**record, "rules": None}
+    wrong = changed(record, ("structure", "structural"), 0.25)
+    differ, totals = audited([other, old, {"error": {"code": "x"}, "line": 1}, {"event_id": "e"}, wrong])
+    assert totals["records"] == 3 and totals["refused"] == 1 and totals["unreadable"] == 1 and totals["differing"] == 1
+    assert totals["unchecked"] == {"record.program_version": 1, "record.rules": 1}
+    assert "unreadable" in differ[4]
+    fields = {item["field"]: item for item in differ[5]["differences"]}
+    assert fields["structure.structural"] == {"field": "structure.structural", "said": "0.25", "follows": "1"}
+    config = tmp_path / "audit.conf"
+    config.write_text(config_text({"kafka": {"group_id": "audit"}}))
+    path = tmp_path / "records.jsonl"
+    path.write_text(json.dumps(wrong) + "\n")
+
+    def run(*arguments):
+        return subprocess.run([BINARY, "audit", "recompute", *arguments], capture_output=True, text=True, timeout=60, check=False)
+
+    done = run(str(path), "--config", str(config))
+    assert done.returncode == 65 and "e (line 1): structure.structural is 0.25, and 1 follows" in done.stdout
+    assert "1 records differ" in done.stdout and "1 of 1 records differ" in done.stderr
+    path.write_text(json.dumps(record) + "\n")
+    done = run(str(path), "--config", str(config))
+    assert done.returncode == 0 and done.stdout.startswith("1 records, ") and "; 0 records differ" in done.stdout
+    path.write_text("")
+    assert run(str(path), "--config", str(config)).returncode == 65
+    assert run("/nowhere", "--config", str(config)).returncode == 66
+    assert run("--config", str(config)).returncode == 64
+    assert run("--topic", "-", "--config", str(config)).returncode == 64
+    assert run(str(path)).returncode == 64

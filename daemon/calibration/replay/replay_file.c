@@ -390,15 +390,25 @@ void replay_file_close(struct replay_file *file)
 	free(file);
 }
 
-err_t replay_file_next(struct replay_file *file, struct arena *arena, struct scored_query **ret_scored,
-		       bool *ret_end, err_t *ret_fault, struct err_detail *detail)
+err_t replay_file_next_message(struct replay_file *file, str_t *ret_message, bool *ret_end, err_t *ret_fault,
+			       struct err_detail *detail)
 {
 	*ret_fault = ERR_OK;
 	err_t err = file->container ? next_of_container(file, ret_end, detail)
 				    : next_text(file, ret_end, ret_fault, detail);
 	if (!err && !*ret_end && !*ret_fault)
-		*ret_fault = codec_decode_scored(file->codec, buf_str(&file->line).ptr, file->line.len, arena,
-						 ret_scored, detail);
+		*ret_message = buf_str(&file->line);
+	return err;
+}
+
+err_t replay_file_next(struct replay_file *file, struct arena *arena, struct scored_query **ret_scored,
+		       bool *ret_end, err_t *ret_fault, struct err_detail *detail)
+{
+	str_t message;
+	err_t err = replay_file_next_message(file, &message, ret_end, ret_fault, detail);
+	if (!err && !*ret_end && !*ret_fault)
+		*ret_fault =
+			codec_decode_scored(file->codec, message.ptr, message.len, arena, ret_scored, detail);
 	return err;
 }
 

@@ -25,6 +25,10 @@ DEFINE_CLEANUP(struct replay_file, replay_file_cleanup, replay_file_close)
 err_t replay_file_next(struct replay_file *file, struct arena *arena, struct scored_query **ret_scored,
 		       bool *ret_end, err_t *ret_fault, struct err_detail *detail);
 
+/* The same, but for decoding: the message that codec_decode_scored reads, which lives until the next call. */
+err_t replay_file_next_message(struct replay_file *file, str_t *ret_message, bool *ret_end, err_t *ret_fault,
+			       struct err_detail *detail);
+
 /* Whether it is a container of records; else it has lines. */
 bool replay_file_is_container(const struct replay_file *file);
 

@@ -1,0 +1,171 @@
+#include "audit/recompute/archive_reader.h"
+
+#include "audit/archive/archive_store.h"
+
+#include <pthread.h>
+
+enum { SAME_NUMBER_MAX = 16 };
+
+static char there, missing;
+
+/* All models of a number; none is an answer, too. */
+struct archive_reader_version {
+	struct archive_reader_version *next;
+	int64_t number;
+	struct model *models[SAME_NUMBER_MAX];
+	size_t count;
+};
+
+struct archive_reader {
+	struct database *database;
+	pthread_mutex_t mutex;
+	struct archive_reader_version *versions;
+	struct arena *arena;	 /* of the map */
+	struct hash_map digests; /* that were asked for: to `there` or `missing` */
+	err_t err;		 /* the first one */
+	struct err_detail detail;
+};
+
+struct archive_reader *archive_reader_new(struct database *database)
+{
+	struct archive_reader *reader = calloc(1, sizeof *reader);
+	if (!reader)
+		abort();
+	reader->database = database;
+	reader->arena = arena_new();
+	hash_map_init(&reader->digests, reader->arena, 64);
+	pthread_mutex_init(&reader->mutex, NULL);
+	return reader;
+}
+
+void archive_reader_free(struct archive_reader *reader)
+{
+	if (!reader)
+		return;
+	for (struct archive_reader_version *version = reader->versions, *next; version; version = next) {
+		next = version->next;
+		for (size_t i = 0; i < version->count; i++)
+			model_unref(version->models[i]);
+		free(version);
+	}
+	arena_free(reader->arena);
+	pthread_mutex_destroy(&reader->mutex);
+	free(reader);
+}
+
+static err_t read_model(struct archive_reader *reader, const struct archive_row *row,
+			struct archive_reader_version *version, struct err_detail *detail)
+{
+	_cleanup_(buf_free) struct buf document = BUF_INIT;
+	struct model *model;
+	err_t err = archive_store_read(reader->database, row, &document, detail);
+	if (!err)
+		err = model_decode(buf_str(&document), &model, detail);
+	if (!err)
+		version->models[version->count++] = model;
+	return err;
+}
+
+/* Rows of a digest, or of a model's number; none where there is no archive yet. */
+static err_t find_rows(struct archive_reader *reader, str_t digest, int64_t number, struct arena *arena,
+		       struct archive_row **ret_rows, size_t *ret_count, struct err_detail *detail)
+{
+	int version = 0;
+	*ret_count = 0;
+	if (reader->err == ERR_DATABASE_UNAVAILABLE) /* it is away: who asks again would wait again */
+		return reader->err;
+	err_t err = database_connect(reader->database, NULL, detail);
+	if (!err)
+		err = archive_store_read_version(reader->database, &version, detail);
+	return err || !version ? err
+			       : archive_store_find(reader->database, digest, number, SAME_NUMBER_MAX, arena,
+						    ret_rows, ret_count, detail);
+}
+
+static err_t read_version(struct archive_reader *reader, struct archive_reader_version *version,
+			  struct err_detail *detail)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct archive_row *rows;
+	size_t count;
+	err_t err = find_rows(reader, STR(""), version->number, arena, &rows, &count, detail);
+	for (size_t i = 0; !err && i < count; i++)
+		err = read_model(reader, &rows[i], version, detail);
+	return err;
+}
+
+static void note(struct archive_reader *reader, err_t err, const struct err_detail *detail)
+{
+	if (!err || reader->err)
+		return;
+	reader->err = err;
+	reader->detail = *detail;
+}
+
+/* The mutex is held. */
+static struct archive_reader_version *version_of(struct archive_reader *reader, int64_t number)
+{
+	struct archive_reader_version *version = reader->versions;
+	while (version && version->number != number)
+		version = version->next;
+	if (version)
+		return version;
+	version = calloc(1, sizeof *version);
+	if (!version)
+		abort();
+	version->number = number;
+	version->next = reader->versions;
+	reader->versions = version;
+	struct err_detail detail = { "" };
+	note(reader, read_version(reader, version, &detail), &detail);
+	return version;
+}
+
+const struct model *archive_reader_model(void *context, int64_t number, size_t index)
+{
+	struct archive_reader *reader = context;
+	if (number <= 0)
+		return NULL;
+	pthread_mutex_lock(&reader->mutex);
+	const struct archive_reader_version *version = version_of(reader, number);
+	const struct model *model = index < version->count ? version->models[index] : NULL;
+	pthread_mutex_unlock(&reader->mutex);
+	return model;
+}
+
+/* The mutex is held. */
+static bool look_for(struct archive_reader *reader, str_t digest)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct err_detail detail = { "" };
+	struct archive_row *rows;
+	size_t count;
+	note(reader, find_rows(reader, digest, 0, arena, &rows, &count, &detail), &detail);
+	return count > 0;
+}
+
+bool archive_reader_has(void *context, str_t digest)
+{
+	struct archive_reader *reader = context;
+	if (digest.len != DIGEST_HEX_SIZE - 1)
+		return false;
+	pthread_mutex_lock(&reader->mutex);
+	char *found = hash_map_get(&reader->digests, digest);
+	if (!found) {
+		const str_t copy = arena_str(reader->arena, digest);
+		found = look_for(reader, copy) ? &there : &missing;
+		hash_map_set(&reader->digests, copy, found);
+	}
+	pthread_mutex_unlock(&reader->mutex);
+	return found == &there;
+}
+
+err_t archive_reader_error(struct archive_reader *reader, struct err_detail *detail)
+{
+	pthread_mutex_lock(&reader->mutex);
+	err_t err = reader->err;
+	if (err)
+		err_fail(detail, err, "%s", err_message(err, &reader->detail));
+	pthread_mutex_unlock(&reader->mutex);
+	return err;
+}

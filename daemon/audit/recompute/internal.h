@@ -1,0 +1,68 @@
+/* Parts of recomputing one record. They belong to recompute_record, which calls them in their order. */
+#pragma once
+
+#include "audit/recompute/recompute.h"
+#include "score/disposition.h"
+#include "score/retrieval.h"
+
+struct recompute {
+	const struct scored_query *scored;
+	const struct record_rules *rules;
+	const struct recompute_archive *archive; /* or NULL */
+	struct recompute_report *report;
+	const struct generated_query *input; /* or NULL: the record does not have it */
+	bool shown;			     /* its texts are those that were scored */
+	/* what the analysis found */
+	const struct record_diagnostic *diagnostics;
+	size_t diagnostics_count;
+	bool valid;
+	size_t errors, warnings;
+	bool unknown_table, refused, tolerated; /* errors of these kinds */
+	/* what the errors of the record say */
+	bool analysed; /* the dialect is one that is */
+	bool truth_unreadable, tables_unreadable, target_unknown;
+	bool has_target, has_catalog;
+	/* what is worked out on the way */
+	bool has_retrieval;		  /* `retrieval` was computed */
+	struct retrieval_score retrieval; /* from the chunks */
+	opt_double_t relevance;		  /* that counts, 0..100 */
+	opt_double_t correctness;	  /* likewise, 0..1 */
+	struct disposition_input known;
+};
+
+/* Each compares what the record says in a field with what follows, and notes what differs. */
+void recompute_number(struct recompute *work, const char *field, double said, double follows);
+void recompute_share(struct recompute *work, const char *field, opt_double_t said, opt_double_t follows);
+void recompute_integer(struct recompute *work, const char *field, int64_t said, int64_t follows);
+void recompute_flag(struct recompute *work, const char *field, bool said, bool follows);
+void recompute_text(struct recompute *work, const char *field, str_t said, str_t follows);
+
+/* Whether the field has a value; true where it has one and is to have one. */
+bool recompute_presence(struct recompute *work, const char *field, bool said, bool follows);
+
+/* An index of a list of names; ENUM_ABSENT: null. */
+void recompute_symbol(struct recompute *work, const char *field, int said, int follows,
+		      const char *const *names, int count);
+void recompute_level(struct recompute *work, const char *field, int said, int follows);
+
+/* An input: from `low` to `high`. */
+void recompute_range(struct recompute *work, const char *field, double said, double low, double high);
+
+void recompute_leave(struct recompute *work, enum recompute_gap gap);
+
+void recompute_confidence(struct recompute *work); /* technical to agreement; sets `retrieval` */
+void recompute_features(struct recompute *work);   /* those that follow */
+void recompute_overall(struct recompute *work);	   /* overall, level, probability */
+void recompute_structure(struct recompute *work);  /* safety, structure */
+void recompute_result(struct recompute *work);	   /* result validation */
+void recompute_judge(struct recompute *work);	   /* sets `relevance` and `correctness` */
+void recompute_grading(struct recompute *work);	   /* grades */
+void recompute_conclusion(struct recompute *work); /* evaluation, label, disposition, recommendations */
+
+/* Whether there is a truth to evaluate by, as far as the record tells. */
+bool recompute_has_truth(const struct recompute *work);
+bool recompute_has_truth_query(const struct generated_query *input);
+
+/* The level that follows from the smallest factor, with this agreement; false: there is none. */
+bool recompute_smallest(const struct recompute *work, opt_double_t agreement, opt_double_t *ret_overall,
+			int *ret_level, const char **ret_limiting);

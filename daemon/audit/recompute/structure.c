@@ -1,0 +1,198 @@
+/* Safety, structure and meaning against the truth's, results. */
+#include "audit/recompute/internal.h"
+#include "compare/compare.h"
+#include "score/match.h"
+#include "score/semantic.h"
+
+#include <math.h>
+
+bool recompute_has_truth_query(const struct generated_query *input)
+{
+	const struct ground_truth *truth = input->ground_truth;
+	return truth && (str_present(truth->sql) || truth->alternatives_count > 0);
+}
+
+bool recompute_has_truth(const struct recompute *work)
+{
+	const struct scored_query *scored = work->scored;
+	if (!work->input) /* without a target the weights of what could be computed are the same */
+		return scored->result_validation || !work->has_target;
+	const struct ground_truth *truth = work->input->ground_truth;
+	return truth && (recompute_has_truth_query(work->input) || truth->results_count > 0);
+}
+
+static void check_safety(struct recompute *work)
+{
+	const struct record_safety *safety = &work->scored->safety;
+	recompute_presence(work, "safety.doubt", str_present(safety->doubt),
+			   safety->verdict == VERDICT_UNKNOWN);
+	if (safety->violations_count > 0)
+		recompute_flag(work, "safety.verdict", safety->verdict == VERDICT_UNSAFE, true);
+}
+
+/* ---- meaning ---- */
+
+static opt_double_t semantic_of(const struct record_structure_truth *truth)
+{
+	const struct record_clauses *said = truth->clauses;
+	if (!truth->same_form.set)
+		return opt_double(0);
+	if (truth->same_form.value || !said)
+		return opt_double(1);
+	const double clauses[SEMANTIC_CLAUSE_COUNT_] = {
+		[SEMANTIC_SELECT] = said->select, [SEMANTIC_WHERE] = said->where,
+		[SEMANTIC_FROM] = said->from,	  [SEMANTIC_GROUP] = said->group,
+		[SEMANTIC_ORDER] = said->order,	  [SEMANTIC_JOIN] = said->join,
+	};
+	return opt_double(semantic_of_clauses(clauses));
+}
+
+static void check_semantic(struct recompute *work)
+{
+	const struct record_structure *structure = &work->scored->structure;
+	const struct record_structure_truth *truth = structure->truth;
+	bool others = truth && truth->same_form.set && !truth->same_form.value;
+	recompute_presence(work, "structure.truth.clauses", truth && truth->clauses, others);
+	if (work->input && !recompute_presence(work, "structure.semantic", structure->semantic.set,
+					       recompute_has_truth_query(work->input)))
+		return;
+	if (!structure->semantic.set) {
+		recompute_flag(work, "structure.truth.same_form", truth && truth->same_form.set, false);
+		return;
+	}
+	if (recompute_presence(work, "structure.truth", truth != NULL, true))
+		recompute_share(work, "structure.semantic", structure->semantic, semantic_of(truth));
+}
+
+static void check_expected_tables(struct recompute *work, const struct record_structure_truth *truth)
+{
+	const struct ground_truth *expected = work->input->ground_truth;
+	if (!work->shown || !expected || !expected->tables_set || !truth)
+		return;
+	recompute_integer(work, "structure.truth.tables", (int64_t)truth->tables_count,
+			  (int64_t)expected->tables_count);
+	for (size_t i = 0; i < truth->tables_count && i < expected->tables_count; i++)
+		recompute_text(work, "structure.truth.tables", truth->tables[i], expected->tables[i]);
+}
+
+static void check_tables(struct recompute *work)
+{
+	/* names on the search path come without their schema, but for what was written with this one */
+	static const str_t path[] = { { "public", 6 } };
+	const struct record_structure *structure = &work->scored->structure;
+	const struct record_structure_truth *truth = structure->truth;
+	opt_double_t follows = OPT_NONE;
+	if (work->input) {
+		const struct ground_truth *expected = work->input->ground_truth;
+		recompute_presence(work, "structure.truth", truth != NULL,
+				   (expected && expected->tables_set) ||
+					   recompute_has_truth_query(work->input));
+		check_expected_tables(work, truth);
+	} else {
+		recompute_leave(work, RECOMPUTE_GAP_TRUTH);
+	}
+	if (truth)
+		follows = opt_double(work->tables_unreadable
+					     ? 0
+					     : semantic_table_accuracy(structure->tables,
+								       structure->tables_count, truth->tables,
+								       truth->tables_count, path, 1,
+								       work->report->arena));
+	recompute_share(work, "structure.table_accuracy", structure->table_accuracy, follows);
+}
+
+void recompute_structure(struct recompute *work)
+{
+	const struct record_structure *structure = &work->scored->structure;
+	check_safety(work);
+	recompute_number(work, "structure.structural", structure->structural,
+			 semantic_structural_score(work->valid, work->errors));
+	recompute_presence(work, "structure.findings", structure->findings != NULL,
+			   !work->scored->confidence.technical);
+	check_semantic(work);
+	check_tables(work);
+}
+
+/* ---- results ---- */
+
+#define RESULT(name) "result_validation." name
+
+static void check_weight(struct recompute *work, const struct record_result_validation *said)
+{
+	const struct ground_truth *truth = work->input ? work->input->ground_truth : NULL;
+	if (truth) {
+		opt_double_t similarity = truth->similarity;
+		if (similarity.set && !(similarity.value >= 0 && similarity.value <= 1))
+			similarity.value = 0;
+		const struct match_truth match = match_truth(similarity);
+		recompute_number(work, RESULT("weight"), said->weight, match.factor);
+		recompute_level(work, RESULT("match_confidence"), said->match_confidence, (int)match.level);
+		return;
+	}
+	recompute_leave(work, RECOMPUTE_GAP_WEIGHT);
+	static const double factors[] = { [SCORE_LOW] = 0.5, [SCORE_MEDIUM] = 0.8, [SCORE_HIGH] = 1 };
+	bool known = said->match_confidence >= SCORE_LOW && said->match_confidence <= SCORE_HIGH;
+	if (recompute_presence(work, RESULT("match_confidence"), known, true))
+		recompute_number(work, RESULT("weight"), said->weight, factors[said->match_confidence]);
+}
+
+/* Whether the numbers of rows are known to differ. */
+static bool counts_differ(const struct record_execution *ours, const struct record_execution *theirs)
+{
+	if (ours->more == theirs->more)
+		return !ours->more && ours->rows != theirs->rows;
+	return ours->more ? ours->rows >= theirs->rows : theirs->rows >= ours->rows;
+}
+
+static void check_rate(struct recompute *work, const struct record_result_validation *said)
+{
+	int64_t larger = said->generated.rows > said->truth.rows ? said->generated.rows : said->truth.rows;
+	if (said->match_rate_low.set) {
+		recompute_range(work, RESULT("content_match_rate"), said->content_match_rate,
+				said->match_rate_low.value, said->match_rate_high.value);
+		recompute_presence(work, RESULT("rows_matched"), said->rows_matched.set, false);
+	} else if (said->rows_matched.set) {
+		recompute_number(work, RESULT("content_match_rate"), said->content_match_rate,
+				 larger ? (double)said->rows_matched.value / (double)larger : 1);
+	} else {
+		recompute_flag(work, RESULT("truncated"), said->truncated, true);
+		recompute_leave(work, RECOMPUTE_GAP_MATCH_RATE);
+	}
+}
+
+static void check_compared(struct recompute *work, const struct record_result_validation *said)
+{
+	if (!said->schema_match) {
+		recompute_number(work, RESULT("score"), said->score, 0.1);
+		recompute_number(work, RESULT("content_match_rate"), said->content_match_rate, 0);
+		recompute_presence(work, RESULT("rows_matched"), said->rows_matched.set, false);
+		return;
+	}
+	check_rate(work, said);
+	recompute_flag(work, RESULT("row_count_match"), said->row_count_match,
+		       said->generated.rows == said->truth.rows && said->generated.more == said->truth.more);
+	recompute_number(work, RESULT("score"), said->score,
+			 counts_differ(&said->generated, &said->truth)
+				 ? COMPARE_SCORE_OTHER_COUNT
+				 : compare_ladder(said->content_match_rate));
+}
+
+void recompute_result(struct recompute *work)
+{
+	const struct record_result_validation *said = work->scored->result_validation;
+	if (work->input && !recompute_presence(work, "result_validation", said != NULL,
+					       recompute_has_truth(work) && work->has_target))
+		return;
+	if (!said)
+		return;
+	check_weight(work, said);
+	if (str_is(said->status, "COMPARED")) {
+		check_compared(work, said);
+		return;
+	}
+	recompute_number(work, RESULT("score"), said->score, 0);
+	recompute_number(work, RESULT("content_match_rate"), said->content_match_rate, 0);
+	recompute_presence(work, RESULT("rows_matched"), said->rows_matched.set, false);
+	recompute_flag(work, RESULT("conclusive"), said->conclusive,
+		       !str_is(said->status, "GROUND_TRUTH_FAILED") && !str_is(said->status, "UNAVAILABLE"));
+}
