@@ -89,6 +89,7 @@ static err_t dispatch(const struct options *options, struct err_detail *detail)
 		return audit_recompute_run(
 			&(const struct audit_recompute_options){ .config_file = options->config_file,
 								 .records = options->operand,
+								 .analyse = options->analyse,
 								 .json = options->json },
 			detail);
 	case COMMAND_HELP:

@@ -59,6 +59,57 @@ static err_t read_topic(struct recompute_stream *stream, const struct config *co
 	return err ? err : topic_reader_read(reader, spans, count, take_message, stream, detail);
 }
 
+/* ---- targets of the configuration, for analysing again ---- */
+
+struct analysed_target {
+	const char *name;
+	struct recompute_target target;
+};
+
+struct analysed_targets {
+	struct analysed_target *items;
+	size_t count;
+};
+
+static enum sql_dialect dialect_of(enum target_engine engine)
+{
+	switch (engine) {
+	case TARGET_SQLITE:
+		return SQL_SQLITE;
+	case TARGET_MARIADB:
+		return SQL_MYSQL;
+	case TARGET_MONGODB: /* cannot be configured */
+	case TARGET_POSTGRESQL:
+		break;
+	}
+	return SQL_POSTGRESQL;
+}
+
+static struct analysed_targets targets_of(const struct config *config, struct arena *arena)
+{
+	struct analysed_targets targets = {
+		.items = ARENA_ARRAY(arena, struct analysed_target, config->targets_count),
+		.count = config->targets_count,
+	};
+	for (size_t i = 0; i < targets.count; i++) {
+		struct target_settings settings;
+		settings_target(config, i, arena, &settings);
+		targets.items[i] =
+			(struct analysed_target){ settings.name,
+						  { dialect_of(settings.engine), settings.policy } };
+	}
+	return targets;
+}
+
+static const struct recompute_target *find_target(void *context, str_t name)
+{
+	const struct analysed_targets *targets = context;
+	for (size_t i = 0; i < targets->count; i++)
+		if (str_is(name, targets->items[i].name))
+			return &targets->items[i].target;
+	return NULL;
+}
+
 static unsigned count_threads(void)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -86,9 +137,13 @@ static err_t recompute(const struct audit_recompute_options *options, const stru
 		       struct archive_reader *archive, struct err_detail *detail)
 {
 	_cleanup_(codec_cleanup) struct codec *codec = NULL;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct analysed_targets analysed = targets_of(config, arena);
+	const struct recompute_targets targets = { config_digest(config), find_target, &analysed };
 	const struct codec_options codec_options = { .schema_directory = config->kafka.schema_directory,
 						     .max_event_bytes = RECORD_BYTES };
-	const struct recompute_archive source = { archive_reader_model, archive_reader_has, archive };
+	const struct recompute_archive source = { archive_reader_model, archive_reader_has,
+						  archive_reader_catalog, archive };
 	struct recompute_totals totals;
 	err_t err = codec_new(&codec_options, &codec, detail);
 	if (err)
@@ -96,6 +151,7 @@ static err_t recompute(const struct audit_recompute_options *options, const stru
 	struct recompute_stream *stream = recompute_stream_start(
 		&(const struct recompute_stream_options){ .codec = codec,
 							  .archive = archive ? &source : NULL,
+							  .targets = options->analyse ? &targets : NULL,
 							  .release = ASSAYD_VERSION,
 							  .threads = count_threads(),
 							  .json = options->json,

@@ -6,6 +6,7 @@
 struct audit_recompute_options {
 	const char *config_file;
 	const char *records; /* a file, or "-"; NULL: the scored topic */
+	bool analyse;	     /* the SQL again, too */
 	bool json;
 };
 

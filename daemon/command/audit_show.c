@@ -1,6 +1,6 @@
 #include "command/audit_show.h"
 
-#include "audit/archive/archive_store.h"
+#include "audit/recompute/archive_reader.h"
 #include "command/audit_database.h"
 #include "common/terminal.h"
 #include "sql/catalog/catalog.h"
@@ -66,34 +66,14 @@ static void print_row(FILE *out, const struct archive_row *row)
 	buf_free(&line);
 }
 
-static err_t compile(str_t form, str_t source, struct catalog **ret_catalog, struct err_detail *detail)
-{
-	if (str_is(form, "postgresql"))
-		return catalog_compile_postgresql(source, ret_catalog, detail);
-	if (str_is(form, "sqlite"))
-		return catalog_compile_sqlite(source, ret_catalog, detail);
-	if (str_is(form, "mysql"))
-		return catalog_compile_mysql(source, ret_catalog, detail);
-	return err_fail(detail, ERR_AUDIT_DAMAGED, "this program does not read catalogs of \"" STR_FMT "\"",
-			STR_ARG(form));
-}
-
 /* A catalog's digest is of what is compiled from it. */
 static err_t verify_catalog(const struct archive_row *row, str_t content, struct err_detail *detail)
 {
-	struct catalog *catalog = NULL;
-	struct err_detail reason = { "" };
-	err_t err = compile(row->form, content, &catalog, &reason);
-	bool same = !err && str_is(row->digest, catalog_digest(catalog));
-	catalog_unref(catalog);
-	if (same)
-		return ERR_OK;
-	return err_fail(detail, ERR_AUDIT_DAMAGED,
-			"the archived catalog " STR_FMT " is not what its digest is of%s%s; where this is "
-			"another version than the one that wrote it, assayd " STR_FMT
-			", ask that one: what is compiled of a catalog may differ",
-			STR_ARG(row->digest), err ? ": " : "", err ? err_message(err, &reason) : "",
-			STR_ARG(row->program_version));
+	struct catalog *catalog;
+	err_t err = archive_reader_compile(row, content, &catalog, detail);
+	if (!err)
+		catalog_unref(catalog);
+	return err;
 }
 
 static err_t show(struct database *database, const struct archive_row *row, struct err_detail *detail)

@@ -42,9 +42,10 @@ const char options_help[] =
 	"                                    makes a key that signs the tamper-evident log\n"
 	"  assayd audit begin-again --config FILE --partition N --reason TEXT\n"
 	"                                    has a stopped log go on with another history of the topic\n"
-	"  assayd audit recompute RECORDS|- --config FILE [--json]\n"
-	"  assayd audit recompute --topic --config FILE [--json]\n"
-	"                                    compute past records again and say what differs\n"
+	"  assayd audit recompute RECORDS|- --config FILE [--analyse] [--json]\n"
+	"  assayd audit recompute --topic --config FILE [--analyse] [--json]\n"
+	"                                    compute past records again and say what differs;\n"
+	"                                    --analyse: the SQL itself, too\n"
 	"  assayd --help, --version\n"
 	"\n"
 	"Exit status: 0 when all went well, else of sysexits.h (64 usage, 65 data, 66 no input, 69 "
@@ -68,7 +69,7 @@ static const struct command_options commands[] = {
 	{ "tail", COMMAND_TAIL, true, "clubaejhV", "[TOPIC]" },
 	{ "show", COMMAND_SHOW, true, "cejhV", "EVENT_ID" },
 	{ "audit show", COMMAND_AUDIT_SHOW, true, "chV", "DIGEST" },
-	{ "audit recompute", COMMAND_AUDIT_RECOMPUTE, true, "cjThV", "records, as a file, - or --topic" },
+	{ "audit recompute", COMMAND_AUDIT_RECOMPUTE, true, "cjTAhV", "records, as a file, - or --topic" },
 	{ "config digest", COMMAND_CONFIG_DIGEST, false, "hV", "FILE" },
 	{ "audit key", COMMAND_AUDIT_KEY, false, "OhV", "NAME" },
 	{ "audit begin-again", COMMAND_AUDIT_BEGIN_AGAIN, true, "cPRhV", NULL },
@@ -100,6 +101,7 @@ static const struct option long_options[] = {
 	{ "since", required_argument, NULL, 'e' },
 	{ "once", no_argument, NULL, 'b' },
 	{ "topic", no_argument, NULL, 'T' },
+	{ "analyse", no_argument, NULL, 'A' },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -137,6 +139,9 @@ static void set_flag(struct options *options, int flag)
 		break;
 	case 'T':
 		options->topic = true;
+		break;
+	case 'A':
+		options->analyse = true;
 		break;
 	case 'n':
 		options->model_version = optarg;

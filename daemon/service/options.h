@@ -42,6 +42,7 @@ struct options {
 	const char *partition;	   /* audit: of this one alone; or NULL */
 	const char *reason;	   /* audit begin-again; or NULL */
 	bool topic;		   /* audit recompute: the scored topic */
+	bool analyse;		   /* audit recompute: the SQL again, too */
 	bool json;
 	bool offline; /* check: without reaching anything */
 	bool strict;  /* check: warnings are errors */

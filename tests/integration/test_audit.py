@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import functools
 import hashlib
 import json
 import os
@@ -131,6 +132,20 @@ def test_all_that_records_name_is_archived(rig, tmp_path):
     assert done.returncode == 0, done
     totals = json.loads(done.stdout)
     assert totals["records"] == rig.asked and totals["unchecked"] == {}, totals
+    # and so does the SQL, analysed again by what the archive has; other settings may have said otherwise
+    done = audit(daemon.config_file, "recompute", "--topic", "--json", "--analyse")
+    assert done.returncode == 0, done.stdout[:3000]
+    with_others = sum(record["provenance"]["config_digest"] != config_digest for record in records)
+    assert json.loads(done.stdout)["unchecked"] == {"analysis.settings": with_others}
+    lines = []
+    for field in (("safety", "verdict"), ("structure", "tables"), ("confidence", "technical", "diagnostics"), ("confidence", "agreement", "canonical")):
+        other = copy.deepcopy(next(record for record in reversed(records) if record["confidence"]["agreement"] and record["structure"]["tables"]))
+        inner = functools.reduce(lambda item, key: item[key], field[:-1], other)
+        inner[field[-1]] = {"verdict": "UNKNOWN", "tables": ["nowhere"], "diagnostics": [], "canonical": 0.5}[field[-1]]
+        lines.append(json.dumps(other, default=lambda time: round(time.timestamp() * 1000)).encode())
+    done = audit(daemon.config_file, "recompute", "-", "--json", "--analyse", stdin=b"\n".join(lines))
+    found = [{item["field"] for item in json.loads(line)["differences"]} for line in done.stdout.splitlines()[:-1]]
+    assert "safety.verdict" in found[0] and "structure.tables" in found[1] and "confidence.agreement.canonical" in found[-1], found
     spoilt = next(record for record in reversed(records) if record["confidence"]["probability"])
     for field, value in (("value", 1e-6), ("low", -1e-6), ("high", 1e-6)):
         other = copy.deepcopy(spoilt)

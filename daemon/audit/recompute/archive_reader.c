@@ -1,12 +1,12 @@
 #include "audit/recompute/archive_reader.h"
 
-#include "audit/archive/archive_store.h"
-
 #include <pthread.h>
 
 enum { SAME_NUMBER_MAX = 16 };
 
 static char there, missing;
+
+enum { CATALOGS_MAX = 64 };
 
 /* All models of a number; none is an answer, too. */
 struct archive_reader_version {
@@ -22,7 +22,12 @@ struct archive_reader {
 	struct archive_reader_version *versions;
 	struct arena *arena;	 /* of the map */
 	struct hash_map digests; /* that were asked for: to `there` or `missing` */
-	err_t err;		 /* the first one */
+	struct {
+		char digest[DIGEST_HEX_SIZE];
+		struct catalog *catalog; /* NULL: there is none */
+	} catalogs[CATALOGS_MAX];	 /* those that were asked for first: references are handed out */
+	size_t catalogs_count;
+	err_t err; /* the first one */
 	struct err_detail detail;
 };
 
@@ -48,6 +53,8 @@ void archive_reader_free(struct archive_reader *reader)
 			model_unref(version->models[i]);
 		free(version);
 	}
+	for (size_t i = 0; i < reader->catalogs_count; i++)
+		catalog_unref(reader->catalogs[i].catalog);
 	arena_free(reader->arena);
 	pthread_mutex_destroy(&reader->mutex);
 	free(reader);
@@ -158,6 +165,80 @@ bool archive_reader_has(void *context, str_t digest)
 	}
 	pthread_mutex_unlock(&reader->mutex);
 	return found == &there;
+}
+
+/* ---- catalogs ---- */
+
+static err_t compile(str_t form, str_t source, struct catalog **ret_catalog, struct err_detail *detail)
+{
+	if (str_is(form, "postgresql"))
+		return catalog_compile_postgresql(source, ret_catalog, detail);
+	if (str_is(form, "sqlite"))
+		return catalog_compile_sqlite(source, ret_catalog, detail);
+	if (str_is(form, "mysql"))
+		return catalog_compile_mysql(source, ret_catalog, detail);
+	return err_fail(detail, ERR_AUDIT_DAMAGED, "this program does not read catalogs of \"" STR_FMT "\"",
+			STR_ARG(form));
+}
+
+err_t archive_reader_compile(const struct archive_row *row, str_t source, struct catalog **ret_catalog,
+			     struct err_detail *detail)
+{
+	struct catalog *catalog = NULL;
+	struct err_detail reason = { "" };
+	err_t err = compile(row->form, source, &catalog, &reason);
+	if (!err && str_is(row->digest, catalog_digest(catalog))) {
+		*ret_catalog = catalog;
+		return ERR_OK;
+	}
+	catalog_unref(catalog);
+	return err_fail(detail, ERR_AUDIT_DAMAGED,
+			"the archived catalog " STR_FMT " is not what its digest is of%s%s; where this is "
+			"another version than the one that wrote it, assayd " STR_FMT
+			", ask that one: what is compiled of a catalog may differ",
+			STR_ARG(row->digest), err ? ": " : "", err ? err_message(err, &reason) : "",
+			STR_ARG(row->program_version));
+}
+
+static err_t read_catalog(struct archive_reader *reader, str_t digest, struct catalog **ret_catalog,
+			  struct err_detail *detail)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	_cleanup_(buf_free) struct buf source = BUF_INIT;
+	struct archive_row *rows;
+	size_t count;
+	err_t err = find_rows(reader, digest, 0, arena, &rows, &count, detail);
+	if (err || count == 0 || rows[0].kind != ARCHIVE_CATALOG)
+		return err;
+	err = archive_store_read(reader->database, &rows[0], &source, detail);
+	return err ? err : archive_reader_compile(&rows[0], buf_str(&source), ret_catalog, detail);
+}
+
+/* The mutex is held. More than there is room for are not found: their records are counted as such. */
+static const struct catalog *catalog_of(struct archive_reader *reader, str_t digest)
+{
+	struct err_detail detail = { "" };
+	struct catalog *catalog = NULL;
+	for (size_t i = 0; i < reader->catalogs_count; i++)
+		if (str_is(digest, reader->catalogs[i].digest))
+			return reader->catalogs[i].catalog;
+	if (reader->catalogs_count == CATALOGS_MAX)
+		return NULL;
+	note(reader, read_catalog(reader, digest, &catalog, &detail), &detail);
+	snprintf(reader->catalogs[reader->catalogs_count].digest, DIGEST_HEX_SIZE, STR_FMT, STR_ARG(digest));
+	reader->catalogs[reader->catalogs_count++].catalog = catalog;
+	return catalog;
+}
+
+const struct catalog *archive_reader_catalog(void *context, str_t digest)
+{
+	struct archive_reader *reader = context;
+	if (digest.len != DIGEST_HEX_SIZE - 1)
+		return NULL;
+	pthread_mutex_lock(&reader->mutex);
+	const struct catalog *catalog = catalog_of(reader, digest);
+	pthread_mutex_unlock(&reader->mutex);
+	return catalog;
 }
 
 err_t archive_reader_error(struct archive_reader *reader, struct err_detail *detail)

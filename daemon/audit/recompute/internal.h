@@ -9,6 +9,7 @@ struct recompute {
 	const struct scored_query *scored;
 	const struct record_rules *rules;
 	const struct recompute_archive *archive; /* or NULL */
+	const struct recompute_targets *targets; /* or NULL */
 	struct recompute_report *report;
 	const struct generated_query *input; /* or NULL: the record does not have it */
 	bool shown;			     /* its texts are those that were scored */
@@ -51,6 +52,7 @@ void recompute_range(struct recompute *work, const char *field, double said, dou
 void recompute_leave(struct recompute *work, enum recompute_gap gap);
 
 void recompute_confidence(struct recompute *work); /* technical to agreement; sets `retrieval` */
+void recompute_analysis(struct recompute *work);   /* where it is asked for */
 void recompute_features(struct recompute *work);   /* those that follow */
 void recompute_overall(struct recompute *work);	   /* overall, level, probability */
 void recompute_structure(struct recompute *work);  /* safety, structure */

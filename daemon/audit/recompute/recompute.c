@@ -243,11 +243,13 @@ static void look_into_archive(struct recompute *work)
 }
 
 void recompute_record(const struct scored_query *scored, const struct recompute_archive *archive,
-		      struct recompute_report *report)
+		      const struct recompute_targets *targets, struct recompute_report *report)
 {
-	struct recompute work = {
-		.scored = scored, .rules = scored->rules, .archive = archive, .report = report
-	};
+	struct recompute work = { .scored = scored,
+				  .rules = scored->rules,
+				  .archive = archive,
+				  .targets = targets,
+				  .report = report };
 	look_into_archive(&work);
 	if (!scored->rules || !scored->disposition) {
 		recompute_leave(&work, RECOMPUTE_GAP_OLD);
@@ -272,4 +274,5 @@ void recompute_record(const struct scored_query *scored, const struct recompute_
 	recompute_result(&work);
 	recompute_grading(&work);
 	recompute_conclusion(&work);
+	recompute_analysis(&work);
 }

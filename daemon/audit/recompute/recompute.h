@@ -11,6 +11,7 @@
 #include "avro/scored_query.h"
 #include "calibration/model/model.h"
 #include "common/arena.h"
+#include "sql/findings/analysis.h"
 
 /* Numbers are equal within this, or, above 1, this share of the larger one. */
 #define RECOMPUTE_TOLERANCE 1e-9
@@ -33,6 +34,23 @@ struct recompute_archive {
 	const struct model *(*find_model)(void *context, int64_t version, size_t index);
 	/* Whether it has a content of that digest. */
 	bool (*has)(void *context, str_t digest);
+	/* The catalog of that digest, which lives as long as the source; NULL: there is none. */
+	const struct catalog *(*find_catalog)(void *context, str_t digest);
+	void *context;
+};
+
+/* How a target's SQL is analysed. */
+struct recompute_target {
+	enum sql_dialect dialect;
+	struct sql_policy policy;
+};
+
+/* For analysing the SQL again, which takes several times as long as all else: the targets of a configuration,
+ * and the digest by which records name it. Any thread. */
+struct recompute_targets {
+	const char *config_digest;
+	/* NULL: there is none of that name. */
+	const struct recompute_target *(*find)(void *context, str_t name);
 	void *context;
 };
 
@@ -53,6 +71,6 @@ struct recompute_report {
 };
 
 /* Computes the record again. The report begins zeroed but for arena and release. `archive`: NULL, there is
- * none. */
+ * none. `targets`: NULL, findings of the analysis are inputs. */
 void recompute_record(const struct scored_query *scored, const struct recompute_archive *archive,
-		      struct recompute_report *report);
+		      const struct recompute_targets *targets, struct recompute_report *report);

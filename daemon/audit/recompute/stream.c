@@ -68,7 +68,7 @@ static void work_on(const struct recompute_stream_options *options, str_t messag
 		return;
 	}
 	totals->records++;
-	recompute_record(scored, options->archive, &report);
+	recompute_record(scored, options->archive, options->targets, &report);
 	add_report(&report, totals);
 	if (report.differences_count > 0)
 		recompute_print_differences(options->json, place, scored, &report, out);

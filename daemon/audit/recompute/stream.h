@@ -15,6 +15,7 @@ struct recompute_stream;
 struct recompute_stream_options {
 	const struct codec *codec;		 /* nobody else changes it meanwhile */
 	const struct recompute_archive *archive; /* or NULL */
+	const struct recompute_targets *targets; /* or NULL: the SQL is not analysed again */
 	const char *release;			 /* of this program; static */
 	unsigned threads;
 	bool json;
