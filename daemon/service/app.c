@@ -355,6 +355,7 @@ static void start_learner(struct app *app)
 		.kind = calibration->model == CONFIG_MODEL_MAP ? MODEL_MAP : MODEL_FEATURES,
 		.current = app->models,
 		.interval_ms = calibration->model_interval_s * 1000,
+		.state_directory = app->config->pipeline.state_directory,
 	};
 	app->learner = learner_start(&options);
 }

@@ -2,20 +2,18 @@
 
 #include "common/clock.h"
 #include "common/hash.h"
+#include "common/kept_file.h"
 #include "common/log.h"
 #include "sql/query/required.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <sys/stat.h>
 
 /* A kept catalog is one line of header (format, version, digest of where it was read, time, digest of the
  * content) and the content. */
 #define HEADER_FORMAT	 "assayd-catalog 1 %64s %" SCNd64 " %64s"
 #define HEADER_MAX_BYTES 256
-#define KEPT_MAX_BYTES	 ((off_t)256 << 20)
+#define KEPT_MAX_BYTES	 ((size_t)256 << 20)
 #define COMPILE_RETRY_US ((int64_t)60 * 1000000)
 
 void target_catalog_settle(struct target *target, int64_t due_us, bool failed)
@@ -76,7 +74,7 @@ err_t target_catalog_compile(enum target_engine engine, str_t source, struct cat
 /* --- keeping --- */
 
 /* Names of targets are free text: what is not plain is written as %XX. */
-static void path_of(const struct target *target, const char *suffix, struct buf *ret_path)
+static void path_of(const struct target *target, struct buf *ret_path)
 {
 	buf_printf(ret_path, "%s/catalog-", target->targets->state_directory);
 	for (const char *at = target->settings.name; *at; at++) {
@@ -85,7 +83,7 @@ static void path_of(const struct target *target, const char *suffix, struct buf 
 		else
 			buf_printf(ret_path, "%%%02X", (unsigned)(unsigned char)*at);
 	}
-	buf_printf(ret_path, ".%s%s", target_engine_name(target->settings.engine), suffix);
+	buf_printf(ret_path, ".%s", target_engine_name(target->settings.engine));
 }
 
 /* A target whose connection has changed is another database: its kept catalog is of no use. */
@@ -96,81 +94,28 @@ static void origin_of(const struct target *target, char ret_hex[DIGEST_HEX_SIZE]
 	hash_sha256_hex(where, strlen(where), ret_hex);
 }
 
-static bool write_all(int fd, const struct buf *content)
-{
-	for (size_t written = 0; written < content->len;) {
-		ssize_t count = write(fd, content->data + written, content->len - written);
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count <= 0)
-			return false;
-		written += (size_t)count;
-	}
-	return true;
-}
-
-static bool write_file(const char *path, const struct buf *content)
-{
-	_cleanup_(cleanup_close) int fd =
-		open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	return fd >= 0 && write_all(fd, content) && fsync(fd) == 0;
-}
-
-static void sync_directory(const char *path)
-{
-	_cleanup_(cleanup_close) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0)
-		fsync(fd);
-}
-
 /* What cannot be kept is fetched again after the next start. */
 static void keep(const struct fetched_catalog *fetched)
 {
 	_cleanup_(buf_free) struct buf path = BUF_INIT;
-	_cleanup_(buf_free) struct buf unfinished = BUF_INIT;
 	_cleanup_(buf_free) struct buf content = BUF_INIT;
 	const struct target *target = fetched->target;
 	struct targets *targets = target->targets;
 	char origin[DIGEST_HEX_SIZE], digest[DIGEST_HEX_SIZE];
+	struct err_detail detail = { "" };
 	if (!targets->state_directory)
 		return;
-	path_of(target, "", &path);
-	path_of(target, ".new", &unfinished);
+	path_of(target, &path);
 	origin_of(target, origin);
 	hash_sha256_hex(fetched->json.data, fetched->json.len, digest);
 	buf_printf(&content, "assayd-catalog 1 %s %" PRId64 " %s\n", origin, fetched->read_at_ms, digest);
 	buf_append_str(&content, buf_str(&fetched->json));
-	if (!write_file(unfinished.data, &content) || rename(unfinished.data, path.data) != 0) {
-		if (!targets->unkept)
-			log_warning("catalogs cannot be kept for the next start: %s: %s; make the directory, "
-				    "or mend pipeline.state_directory",
-				    path.data, strerror(errno));
-		targets->unkept = true;
-		unlink(unfinished.data);
-		return;
-	}
-	targets->unkept = false;
-	sync_directory(targets->state_directory);
-}
-
-static bool read_file(const char *path, struct buf *ret_content)
-{
-	struct stat status;
-	_cleanup_(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size > KEPT_MAX_BYTES)
-		return false;
-	size_t size = (size_t)status.st_size;
-	buf_reserve(ret_content, size);
-	while (ret_content->len < size) {
-		ssize_t got = read(fd, ret_content->data + ret_content->len, size - ret_content->len);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return false;
-		ret_content->len += (size_t)got;
-	}
-	ret_content->data[size] = '\0';
-	return size > 0;
+	err_t err = kept_file_write(path.data, buf_str(&content), &detail);
+	if (err && !targets->unkept)
+		log_warning("catalogs cannot be kept for the next start: %s; make the directory, or mend "
+			    "pipeline.state_directory",
+			    err_message(err, &detail));
+	targets->unkept = err != ERR_OK;
 }
 
 /* The content behind a header that fits; absent when this is no catalog of the target. */
@@ -201,8 +146,8 @@ static void load_kept(struct target *target)
 	struct err_detail detail = { "" };
 	struct catalog *catalog;
 	int64_t read_at_ms;
-	path_of(target, "", &path);
-	if (!read_file(path.data, &file))
+	path_of(target, &path);
+	if (kept_file_read(path.data, KEPT_MAX_BYTES, &file, NULL) != ERR_OK)
 		return;
 	str_t json = check_kept(target, &file, &read_at_ms);
 	if (!str_present(json) || target_catalog_compile(target->settings.engine, json, &catalog, &detail)) {

@@ -145,6 +145,12 @@ def test_the_last_model_serves_without_postgresql(rig):
         metrics = Metrics(rig.daemon)
         assert metrics.value("assayd_model_age_seconds") > 5 and metrics.value("assayd_model_failures") > 0
         assert "scoring goes on with the last one" in rig.daemon.log()
+        rig.daemon.terminate()
+        rig.daemon.start()
+        assert "is used as it was kept, until the calibration database says which one is in use" in rig.daemon.log()
+        for former, record in zip(known, send(rig, answers(len(TIERS)))):
+            assert record["confidence"]["probability"]["model"] >= former["confidence"]["probability"]["model"]
+        assert Metrics(rig.daemon).value("assayd_model_age_seconds") > 5
     finally:
         rig.postgres.execute(f'ALTER DATABASE "{database}" ALLOW_CONNECTIONS true')
 

@@ -1,6 +1,6 @@
 #include "calibration/learn/learner.h"
 
-#include "calibration/learn/model_store.h"
+#include "calibration/learn/model_file.h"
 #include "calibration/store/schema.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -21,6 +21,8 @@ struct learner {
 	int64_t interval_us;
 	int64_t refresh_us, fit_us; /* when next */
 	bool away;		    /* PostgreSQL, and it was said */
+	char *file, *dsn;	    /* where the model is kept; NULL: nowhere */
+	bool unkept;		    /* it cannot be, and it was said */
 	struct pool *thread;
 	struct heartbeat heartbeat;
 	_Atomic bool stopping;
@@ -180,6 +182,24 @@ static void complain(struct learner *learner, const struct model_found *found)
 	pthread_mutex_unlock(&learner->mutex);
 }
 
+/* For the next start. */
+static void keep(struct learner *learner, const struct model_found *found)
+{
+	struct err_detail detail = { "" };
+	if (!learner->file)
+		return;
+	if (found->same) {
+		model_file_touch(learner->file);
+		return;
+	}
+	err_t err = model_file_write(learner->file, learner->dsn, found->model, &found->known, &detail);
+	if (err && !learner->unkept)
+		log_warning("the model cannot be kept for the next start: %s; make the directory, or mend "
+			    "pipeline.state_directory",
+			    err_message(err, &detail));
+	learner->unkept = err != ERR_OK;
+}
+
 static err_t refresh(struct learner *learner, struct err_detail *detail)
 {
 	struct model_found found;
@@ -191,6 +211,7 @@ static err_t refresh(struct learner *learner, struct err_detail *detail)
 		complain(learner, &found);
 	if (!found.same) /* whether or not it can be noted, the model is used */
 		err = model_store_note_read(learner->database, learner->kind, &found, detail);
+	keep(learner, &found);
 	if (!found.same)
 		model_current_set(learner->current, found.model);
 	learner->known = found.known;
@@ -287,6 +308,38 @@ static void learner_main(void *context, unsigned index)
 
 /* ---- life ---- */
 
+static void set_file(struct learner *learner, const struct learner_options *options)
+{
+	struct buf path = BUF_INIT;
+	if (!options->state_directory)
+		return;
+	model_file_path(options->state_directory, options->kind, &path);
+	learner->file = path.data;
+	learner->dsn = strdup(options->dsn);
+	if (!learner->dsn)
+		abort();
+}
+
+/* What was in use when this instance knew it last. */
+static void use_kept(struct learner *learner)
+{
+	struct model_kept kept;
+	struct err_detail detail = { "" };
+	if (!learner->file || access(learner->file, F_OK) != 0)
+		return;
+	if (model_file_read(learner->file, learner->dsn, learner->kind, &kept, &detail) != ERR_OK) {
+		log_warning("the model that was kept is of no use: %s", detail.message);
+		return;
+	}
+	int64_t age_ms = clock_wall_ms() - kept.known_ms;
+	learner->known = kept.known;
+	learner->known_us = clock_monotonic_us() - (age_ms > 0 ? age_ms : 0) * 1000;
+	learner->statistics.version = kept.known.used;
+	log_info("model %lld is used as it was kept, until the calibration database says which one is in use",
+		 (long long)kept.known.used);
+	model_current_set(learner->current, kept.model);
+}
+
 struct learner *learner_start(const struct learner_options *options)
 {
 	struct learner *learner = calloc(1, sizeof *learner);
@@ -302,6 +355,8 @@ struct learner *learner_start(const struct learner_options *options)
 	pthread_mutex_init(&learner->mutex, NULL);
 	clock_cond_init(&learner->closing);
 	heartbeat_beat(&learner->heartbeat);
+	set_file(learner, options);
+	use_kept(learner);
 	learner->thread = pool_start("learner", 1, learner_main, learner);
 	return learner;
 }
@@ -340,6 +395,8 @@ void learner_stop(struct learner *learner)
 	if (learner->thread)
 		pool_join(learner->thread);
 	database_free(learner->database);
+	free(learner->file);
+	free(learner->dsn);
 	pthread_cond_destroy(&learner->closing);
 	pthread_mutex_destroy(&learner->mutex);
 	free(learner);

@@ -10,6 +10,9 @@
  *
  * A model whose document cannot be read (it is damaged, or a newer program wrote it) is said once, and the
  * newest before it that can be read is used and compared with; a better candidate takes its place, too.
+ *
+ * The model in use is kept in the state directory (model_file.h) and used from the start on, until PostgreSQL
+ * says which one is.
  */
 #pragma once
 
@@ -25,6 +28,7 @@ struct learner_options {
 	enum model_kind kind;
 	struct model_current *current; /* where the model in use is put; outlives the learner */
 	int64_t interval_ms;	       /* between fits; 0: it fits none, and only reads */
+	const char *state_directory;   /* where the model in use is kept for the next start; or NULL */
 };
 
 /* Since the start. */
@@ -37,7 +41,8 @@ struct learner_statistics {
 	int64_t age_ms;	   /* since it was last known to be the one in use; -1: it never was */
 };
 
-/* Copies the options and starts the thread; PostgreSQL need not be there. */
+/* Copies the options and starts the thread; PostgreSQL need not be there. A model that was kept is at hand
+ * when this returns. */
 struct learner *learner_start(const struct learner_options *options);
 
 /* No wait for PostgreSQL lasts beyond `until_us` (monotonic) from now on, and the thread ends after what it

@@ -2,6 +2,7 @@
 #include "calibration/learn/learner.h"
 
 #include "calibration/count/store.h"
+#include "calibration/learn/model_file.h"
 #include "calibration/learn/model_store.h"
 #include "calibration/statistics/outcomes.h"
 #include "calibration/store/examples.h"
@@ -776,6 +777,95 @@ static void test_without_a_server(void **state)
 	model_current_free(current);
 }
 
+#define AWAY "host=/nonexistent connect_timeout=1"
+
+static char state_directory[] = "/tmp/learner-state.XXXXXX";
+
+/* A learner by what was kept, while its database is away, has that model, or none. */
+static void expect_kept(const char *dsn, enum model_kind kind, int64_t version)
+{
+	struct learner_statistics statistics = { 0 };
+	struct model_current *current = model_current_new();
+	const struct learner_options options = {
+		.dsn = dsn, .kind = kind, .current = current, .state_directory = state_directory
+	};
+	struct learner *learner = learner_start(&options);
+	struct model *model = model_current_get(current);
+	learner_statistics(learner, &statistics);
+	assert_int_equal(statistics.version, version);
+	assert_int_equal(model ? model_info(model)->version : 0, version);
+	assert_true(version ? statistics.age_ms >= 0 && statistics.age_ms < 600000 : statistics.age_ms == -1);
+	model_unref(model);
+	learner_stop(learner);
+	model_current_free(current);
+}
+
+static void alter_byte(const char *path, long at)
+{
+	FILE *file = fopen(path, "r+");
+	assert_non_null(file);
+	assert_int_equal(fseek(file, at, SEEK_SET), 0);
+	int byte = fgetc(file);
+	assert_int_equal(fseek(file, at, SEEK_SET), 0);
+	assert_int_equal(fputc(byte ^ 1, file), byte ^ 1);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* What was in use goes on after a start without PostgreSQL, with what is known of it. */
+static void test_the_model_is_kept(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	struct calibration_store *store = new_store();
+	struct model_current *current = model_current_new();
+	struct model_kept kept;
+	struct buf path = BUF_INIT;
+	assert_non_null(mkdtemp(state_directory));
+	model_file_path(state_directory, MODEL_FEATURES, &path);
+	expect_kept(AWAY, MODEL_FEATURES, 0);
+	counting_apply(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
+	make_models(counting_database(store), 1, 2);
+	const struct learner_options options = { .dsn = server.socket_dsn,
+						 .kind = MODEL_FEATURES,
+						 .current = current,
+						 .state_directory = state_directory };
+	struct learner *learner = learner_start(&options);
+	struct model *model = wait_for_model(current);
+	learner_stop(learner);
+	assert_int_equal(model_file_read(path.data, server.socket_dsn, MODEL_FEATURES, &kept, NULL), ERR_OK);
+	struct buf one = BUF_INIT, other = BUF_INIT;
+	model_encode(model, &one);
+	model_encode(kept.model, &other);
+	assert_string_equal(one.data, other.data);
+	assert_int_equal(kept.known.used, 2);
+	assert_int_equal(model_info(kept.model)->judgement, model_info(model)->judgement);
+	assert_int_equal(model_info(kept.model)->proven, model_info(model)->proven);
+	assert_memory_equal(&model_info(kept.model)->quality, &model_info(model)->quality,
+			    sizeof(struct model_quality));
+	assert_int_equal(model_file_write(path.data, AWAY, kept.model, &kept.known, NULL), ERR_OK);
+	expect_kept(AWAY, MODEL_FEATURES, 2);
+	expect_kept(AWAY, MODEL_MAP, 0);
+	expect_kept("host=/nonexistent dbname=other connect_timeout=1", MODEL_FEATURES, 0);
+	for (long at = 0; at < 2000; at += 97) {
+		alter_byte(path.data, at);
+		assert_int_equal(model_file_read(path.data, AWAY, MODEL_FEATURES, &kept, NULL),
+				 ERR_FILE_UNREADABLE);
+		alter_byte(path.data, at);
+	}
+	/* what is not in use any more is not kept either */
+	assert_int_equal(model_file_write(path.data, AWAY, NULL, &kept.known, NULL), ERR_OK);
+	expect_kept(AWAY, MODEL_FEATURES, 0);
+	assert_int_equal(rmdir(state_directory), 0);
+	model_unref(kept.model);
+	model_unref(model);
+	buf_free(&one);
+	buf_free(&other);
+	buf_free(&path);
+	model_current_free(current);
+	calibration_store_free(store);
+	arena_free(arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -797,6 +887,7 @@ int main(void)
 		cmocka_unit_test_setup(test_thread_fits_and_reads, drop_tables),
 		cmocka_unit_test_setup(test_thread_survives_an_unreadable_model, drop_tables),
 		cmocka_unit_test(test_without_a_server),
+		cmocka_unit_test_setup(test_the_model_is_kept, drop_tables),
 	};
 	log_set_level(LOG_LEVEL_ERROR);
 	today_ms = clock_wall_ms() / DAY_MS * DAY_MS;
