@@ -38,6 +38,9 @@ unit_test(audit/note COVERS audit/note)
 unit_test(audit/proof COVERS audit/proof)
 unit_test(audit/publish/checkpoint_file COVERS audit/publish/checkpoint_file WITH assayd_audit_publish)
 unit_test(audit/publish/key_file COVERS audit/publish/key_file WITH assayd_audit_publish)
+unit_test(audit/recompute/recompute THREADS
+  COVERS audit/recompute/print audit/recompute/recompute audit/recompute/stream
+  WITH assayd_audit_recompute)
 unit_test(audit/tiles COVERS audit/tiles)
 
 unit_test(avro/bounds COVERS avro/bounds)

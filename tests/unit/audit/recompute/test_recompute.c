@@ -1,0 +1,252 @@
+/* Records computed again: one that follows, the same with one field changed at a time, and many of them by
+ * several threads. What follows from events of all kinds is tests/integration/test_recompute.py. */
+#include "audit/recompute/recompute.h"
+
+#include "audit/recompute/stream.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+/* A record of the form of its SQL alone, and what it points at. */
+struct sample {
+	struct scored_query scored;
+	struct record_technical technical;
+	struct record_rules rules;
+	struct record_disposition disposition;
+	struct record_recommendation reason, recommendation;
+	struct record_judge_rules judge_rules;
+	struct record_judge_score relevance;
+	struct record_label label;
+	struct record_evaluation evaluation;
+	struct record_weight weights[2];
+	int factor;
+};
+
+static void fill(struct sample *sample)
+{
+	*sample = (struct sample){ .factor = RECORD_FACTOR_TECHNICAL };
+	sample->technical = (struct record_technical){ .score = 100, .valid = true };
+	sample->reason.code = STR("medium_confidence");
+	sample->recommendation.code = STR("USE_WITH_CAUTION");
+	sample->disposition =
+		(struct record_disposition){ RECORD_ACTION_USE_WITH_CAUTION, &sample->reason, 1 };
+	sample->rules = (struct record_rules){ .factors = &sample->factor,
+					       .factors_count = 1,
+					       .technical_alone = LEVEL_MEDIUM,
+					       .thresholds = { 0.9, 0.7, 0.5 },
+					       .pass_score = 0.7,
+					       .low_confidence_below = 0.7,
+					       .low_relevance_below = 50 };
+	sample->scored = (struct scored_query){
+		.event_id = STR("e-1"),
+		.application = STR("web"),
+		.disposition = &sample->disposition,
+		.confidence = { .overall = { true, 1 },
+				.level = LEVEL_MEDIUM,
+				.limiting_factor = STR("technical"),
+				.technical = &sample->technical,
+				.level_by = STR("overall") },
+		.structure = { .structural = 1 },
+		.judge = { .decision = DECISION_UNJUDGED,
+			   .unjudged_reason = STR("NO_JUDGE"),
+			   .sampling_probability = 1 },
+		.recommendations = &sample->recommendation,
+		.recommendations_count = 1,
+		.rules = &sample->rules,
+		.provenance = { .topic = STR("in"),
+				.program_version = STR("1.2.3+abc"),
+				.config_digest = STR("digest") },
+	};
+}
+
+/* The same, judged with 80 of 100. */
+static void fill_judged(struct sample *sample)
+{
+	fill(sample);
+	struct scored_query *scored = &sample->scored;
+	sample->judge_rules = (struct record_judge_rules){ .sample_rate = 1, .always_below = LEVEL_MEDIUM };
+	sample->rules.judge = &sample->judge_rules;
+	sample->relevance =
+		(struct record_judge_score){ .score = 80,
+					     .reason = STR(""),
+					     .status = STR("ok"),
+					     .raw = STR("so: {\"score\": 80, \"reason\": \"\"}") };
+	scored->judge.relevance = &sample->relevance;
+	scored->judge.decision = DECISION_ACCEPT_HIGH;
+	scored->judge.unjudged_reason = STR_NONE;
+	sample->label = (struct record_label){ 0.8, true, LABEL_RELEVANCE, 1 };
+	scored->label = &sample->label;
+	sample->weights[0] = (struct record_weight){ STR("structural"), 0.6 };
+	sample->weights[1] = (struct record_weight){ STR("judge"), 0.3 };
+	sample->evaluation = (struct record_evaluation){
+		.score = 0.933333333333, .passed = true, .weights = sample->weights, .weights_count = 2
+	};
+	scored->evaluation = &sample->evaluation;
+}
+
+static struct recompute_report report_of(const struct sample *sample, struct arena *arena)
+{
+	struct recompute_report report = { .arena = arena, .release = "1.2.3" };
+	recompute_record(&sample->scored, NULL, NULL, &report);
+	return report;
+}
+
+static void one_that_follows(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct sample sample;
+	fill(&sample);
+	struct recompute_report report = report_of(&sample, arena);
+	for (size_t i = 0; i < report.differences_count; i++)
+		print_message(STR_FMT ": " STR_FMT ", " STR_FMT "\n", STR_ARG(report.differences[i].field),
+			      STR_ARG(report.differences[i].said), STR_ARG(report.differences[i].follows));
+	assert_int_equal(report.differences_count, 0);
+	assert_true(report.checked > 20);
+	assert_true(report.gaps[RECOMPUTE_GAP_UPSTREAM] && report.gaps[RECOMPUTE_GAP_GENERATOR]);
+	assert_false(report.gaps[RECOMPUTE_GAP_RETRIEVAL] || report.gaps[RECOMPUTE_GAP_PROBABILITY]);
+	fill_judged(&sample);
+	report = report_of(&sample, arena);
+	for (size_t i = 0; i < report.differences_count; i++)
+		print_message(STR_FMT ": " STR_FMT ", " STR_FMT "\n", STR_ARG(report.differences[i].field),
+			      STR_ARG(report.differences[i].said), STR_ARG(report.differences[i].follows));
+	assert_int_equal(report.differences_count, 0);
+}
+
+/* One change each, and the first field in which it shows. */
+static void one_change_at_a_time(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct sample sample;
+#define CHANGED(change, shows)                                                                               \
+	do {                                                                                                 \
+		fill_judged(&sample);                                                                        \
+		change;                                                                                      \
+		struct recompute_report report = report_of(&sample, arena);                                  \
+		assert_true(report.differences_count > 0);                                                   \
+		assert_string_equal(report.differences[0].field.ptr, shows);                                 \
+	} while (0)
+	CHANGED(sample.technical.score += 1e-6, "confidence.technical.score");
+	CHANGED(sample.technical.valid = false, "confidence.technical.score");
+	CHANGED(sample.scored.confidence.overall.value -= 2e-9, "confidence.overall");
+	CHANGED(sample.scored.confidence.level = LEVEL_HIGH, "confidence.level");
+	CHANGED(sample.scored.confidence.level_by = STR("probability"), "confidence.probability");
+	CHANGED(sample.scored.confidence.limiting_factor = STR("advisory"), "confidence.limiting_factor");
+	CHANGED(sample.scored.structure.structural = 0.5, "structure.structural");
+	CHANGED(sample.scored.safety.doubt = STR("why"), "safety.doubt");
+	CHANGED(sample.relevance.score = 81, "judge.relevance.score");
+	CHANGED(sample.relevance.status = STR("judge_timeout"), "judge.relevance.score");
+	CHANGED(sample.scored.judge.decision = DECISION_ACCEPT, "judge.decision");
+	CHANGED(sample.scored.judge.sampling_probability = 0.5, "judge.sampling_probability");
+	CHANGED(sample.scored.judge.cost = opt_double(1), "judge.cost");
+	CHANGED(sample.evaluation.score += 1e-6, "evaluation.score");
+	CHANGED(sample.evaluation.passed = false, "evaluation.passed");
+	CHANGED(sample.evaluation.degraded = true, "evaluation.degraded");
+	CHANGED(sample.weights[1].value = 0.35, "evaluation.weights");
+	CHANGED(sample.evaluation.failed_by = STR("score"), "evaluation.failed_by");
+	CHANGED(sample.label.value = 0.7, "label.value");
+	CHANGED(sample.label.source = LABEL_RESULT, "label.source");
+	CHANGED(sample.label.weight = 2, "label.weight");
+	CHANGED(sample.scored.label = NULL, "label");
+	CHANGED(sample.disposition.action = RECORD_ACTION_USE, "disposition.action");
+	CHANGED(sample.reason.code = STR("high_confidence"), "disposition.reasons");
+	CHANGED(sample.disposition.reasons_count = 0, "disposition.reasons");
+	CHANGED(sample.scored.review_required = true, "review_required");
+	CHANGED(sample.recommendation.code = STR("USE"), "recommendations");
+	CHANGED(sample.scored.recommendations_count = 0, "recommendations");
+	CHANGED(sample.rules.pass_score = 0.95, "evaluation.passed");
+#undef CHANGED
+}
+
+static void what_is_of_another_version_is_a_gap(void **state)
+{
+	(void)state;
+	static const char *const versions[] = { "1.2.4", "1.2.30+abc", "1.2", "" };
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct sample sample;
+	for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+		fill(&sample);
+		sample.scored.structure.structural = 0;
+		sample.scored.provenance.program_version = str_from(versions[i]);
+		struct recompute_report report = report_of(&sample, arena);
+		assert_true(report.gaps[RECOMPUTE_GAP_OTHER_VERSION] && report.checked == 0);
+		assert_int_equal(report.differences_count, 0);
+	}
+	sample.scored.rules = NULL;
+	assert_true(report_of(&sample, arena).gaps[RECOMPUTE_GAP_OLD]);
+	fill(&sample);
+	sample.factor = RECORD_FACTOR_OTHER;
+	assert_true(report_of(&sample, arena).gaps[RECOMPUTE_GAP_OTHER_VERSION]);
+}
+
+/* ---- many ---- */
+
+enum { RECORDS = 3000 };
+
+static bool is_spoilt(int number)
+{
+	return number % 7 == 3;
+}
+
+/* What is said of each comes in their order, whichever thread is faster. */
+static void many_by_several_threads(void **state)
+{
+	(void)state;
+	_cleanup_(codec_cleanup) struct codec *codec = NULL;
+	_cleanup_(buf_free) struct buf message = BUF_INIT;
+	struct recompute_totals totals;
+	struct sample sample;
+	char *text = NULL;
+	size_t size = 0;
+	assert_int_equal(codec_new(&(const struct codec_options){ 0 }, &codec, NULL), ERR_OK);
+	FILE *out = open_memstream(&text, &size);
+	struct recompute_stream *stream = recompute_stream_start(&(const struct recompute_stream_options){
+		.codec = codec, .release = "1.2.3", .threads = 4, .json = false, .out = out });
+	int64_t spoilt = 0;
+	for (int i = 0; i < RECORDS; i++) {
+		fill(&sample);
+		sample.scored.structure.structural = is_spoilt(i) ? 0.25 : 1;
+		spoilt += is_spoilt(i);
+		buf_reset(&message);
+		assert_int_equal(codec_encode_scored(codec, &sample.scored, &message), ERR_OK);
+		recompute_stream_add(stream, buf_str(&message), (struct recompute_place){ .line = i + 1 });
+	}
+	recompute_stream_add(stream, STR("{\"error\": {}, \"line\": 1}"), (struct recompute_place){ 0 });
+	recompute_stream_add(stream, STR("rubbish"), (struct recompute_place){ .partition = 3, .offset = 7 });
+	recompute_stream_add_fault(stream, "it is too long", (struct recompute_place){ .line = 9 });
+	recompute_stream_end(stream, &totals);
+	fclose(out);
+	assert_true(totals.records == RECORDS && totals.differing == spoilt && totals.differences == spoilt);
+	assert_true(totals.unreadable == 2 && totals.refused == 1);
+	assert_true(totals.gaps[RECOMPUTE_GAP_GENERATOR] == RECORDS);
+	const char *at = text;
+	for (int i = 0; i < RECORDS; i++) {
+		char line[120];
+		if (!is_spoilt(i))
+			continue;
+		int len = snprintf(line, sizeof line,
+				   "e-1 (line %d, of in/0@0): structure.structural is 0.25, and 1 follows\n",
+				   i + 1);
+		assert_memory_equal(at, line, (size_t)len);
+		at += len;
+	}
+	assert_non_null(strstr(at, "partition 3 offset 7 is no scored record: "));
+	assert_non_null(strstr(at, "line 9 is no scored record: it is too long\n3000 records, "));
+	assert_non_null(strstr(at, "not checked in 3000 records: confidence.generator (the event is not in"));
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_that_follows),
+		cmocka_unit_test(one_change_at_a_time),
+		cmocka_unit_test(what_is_of_another_version_is_a_gap),
+		cmocka_unit_test(many_by_several_threads),
+	};
+	return cmocka_run_group_tests_name("audit/recompute/recompute", tests, NULL, NULL);
+}
