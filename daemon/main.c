@@ -2,8 +2,10 @@
 #include "address/environment.h"
 #include "command/audit_begin_again.h"
 #include "command/audit_key.h"
+#include "command/audit_prove.h"
 #include "command/audit_recompute.h"
 #include "command/audit_show.h"
+#include "command/audit_verify.h"
 #include "command/calibration.h"
 #include "command/check.h"
 #include "command/config_digest.h"
@@ -83,6 +85,27 @@ static err_t dispatch(const struct options *options, struct err_detail *detail)
 	case COMMAND_AUDIT_BEGIN_AGAIN:
 		return audit_begin_again_run(options->config_file, options->partition, options->reason,
 					     detail);
+	case COMMAND_AUDIT_VERIFY:
+		return audit_verify_run(
+			&(const struct audit_verify_options){ .config_file = options->config_file,
+							      .keys = options->keys,
+							      .keys_count = options->keys_count,
+							      .checkpoints_file = options->checkpoints,
+							      .export_file = options->export_file,
+							      .no_database = options->no_database,
+							      .json = options->json },
+			detail);
+	case COMMAND_AUDIT_EXPORT:
+		return audit_verify_export(options->config_file, options->no_database, detail);
+	case COMMAND_AUDIT_PROVE:
+		return audit_prove_run(
+			&(const struct audit_prove_options){ .config_file = options->config_file,
+							     .event_id = options->operand,
+							     .partition = options->partition,
+							     .keys = options->keys,
+							     .keys_count = options->keys_count,
+							     .folder = options->output },
+			detail);
 	case COMMAND_AUDIT_KEY:
 		return audit_key_run(options->operand, options->output, detail);
 	case COMMAND_AUDIT_RECOMPUTE:

@@ -46,6 +46,14 @@ const char options_help[] =
 	"  assayd audit recompute --topic --config FILE [--analyse] [--json]\n"
 	"                                    compute past records again and say what differs;\n"
 	"                                    --analyse: the SQL itself, too\n"
+	"  assayd audit verify [--config FILE] [--key KEY|FILE] [--checkpoints FILE] [--export FILE]\n"
+	"                      [--no-database] [--json]\n"
+	"                                    holds the scored topic, or an export of it, against the signed\n"
+	"                                    checkpoints of its log, and says which records differ\n"
+	"  assayd audit export --config FILE [--no-database]\n"
+	"                                    the records of the scored topic as JSON lines\n"
+	"  assayd audit prove EVENT_ID --config FILE [--partition N] [--key KEY|FILE] [--output FOLDER]\n"
+	"                                    files that prove that records of an event are in the log\n"
 	"  assayd --help, --version\n"
 	"\n"
 	"Exit status: 0 when all went well, else of sysexits.h (64 usage, 65 data, 66 no input, 69 "
@@ -73,6 +81,9 @@ static const struct command_options commands[] = {
 	{ "config digest", COMMAND_CONFIG_DIGEST, false, "hV", "FILE" },
 	{ "audit key", COMMAND_AUDIT_KEY, false, "OhV", "NAME" },
 	{ "audit begin-again", COMMAND_AUDIT_BEGIN_AGAIN, true, "cPRhV", NULL },
+	{ "audit verify", COMMAND_AUDIT_VERIFY, false, "cKCXNjhV", NULL },
+	{ "audit export", COMMAND_AUDIT_EXPORT, true, "cNhV", NULL },
+	{ "audit prove", COMMAND_AUDIT_PROVE, true, "cPKOhV", "EVENT_ID" },
 };
 
 static const struct option long_options[] = {
@@ -102,6 +113,10 @@ static const struct option long_options[] = {
 	{ "once", no_argument, NULL, 'b' },
 	{ "topic", no_argument, NULL, 'T' },
 	{ "analyse", no_argument, NULL, 'A' },
+	{ "key", required_argument, NULL, 'K' },
+	{ "checkpoints", required_argument, NULL, 'C' },
+	{ "export", required_argument, NULL, 'X' },
+	{ "no-database", no_argument, NULL, 'N' },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -160,6 +175,18 @@ static void set_flag(struct options *options, int flag)
 		break;
 	case 'm':
 		options->model = true;
+		break;
+	case 'K':
+		options->keys[options->keys_count++] = optarg;
+		break;
+	case 'C':
+		options->checkpoints = optarg;
+		break;
+	case 'X':
+		options->export_file = optarg;
+		break;
+	case 'N':
+		options->no_database = true;
 		break;
 	case 'P':
 		options->partition = optarg;
@@ -285,6 +312,10 @@ static err_t parse_flags(const struct command_options *command, int argc, char *
 			return err_fail(detail, ERR_USAGE,
 					"--replay is given twice and reads one file; write the records of "
 					"several to standard input, with --replay -");
+		if (flag == 'K' && options->keys_count == OPTIONS_KEYS_MAX)
+			return err_fail(detail, ERR_USAGE,
+					"--key is given more than %d times; name a file of them",
+					OPTIONS_KEYS_MAX);
 		set_flag(options, flag);
 	}
 	if (optind < argc)
@@ -323,6 +354,13 @@ static err_t check_given(const struct command_options *command, const struct opt
 				command->operand);
 	if (command->needs_config && !options->config_file)
 		return err_fail(detail, ERR_USAGE, "assayd %s needs --config FILE", command->name);
+	if (command->command == COMMAND_AUDIT_VERIFY && !options->config_file &&
+	    (!options->export_file || !options->checkpoints || !options->keys_count))
+		return err_fail(
+			detail, ERR_USAGE,
+			"assayd %s needs --config FILE, or --export, --checkpoints and --key; see assayd "
+			"--help",
+			command->name);
 	if (command->command == COMMAND_AUDIT_BEGIN_AGAIN &&
 	    (!options->partition || !options->reason || !*options->reason))
 		return err_fail(detail, ERR_USAGE,

@@ -15,9 +15,15 @@ enum command {
 	COMMAND_AUDIT_KEY,
 	COMMAND_AUDIT_BEGIN_AGAIN,
 	COMMAND_AUDIT_RECOMPUTE,
+	COMMAND_AUDIT_VERIFY,
+	COMMAND_AUDIT_EXPORT,
+	COMMAND_AUDIT_PROVE,
 	COMMAND_HELP,
 	COMMAND_VERSION
 };
+
+/* How often --key may be given. */
+#define OPTIONS_KEYS_MAX 8
 
 struct options {
 	enum command command;
@@ -43,6 +49,11 @@ struct options {
 	const char *reason;	   /* audit begin-again; or NULL */
 	bool topic;		   /* audit recompute: the scored topic */
 	bool analyse;		   /* audit recompute: the SQL again, too */
+	const char *keys[OPTIONS_KEYS_MAX]; /* audit verify and prove: public keys */
+	size_t keys_count;
+	const char *checkpoints; /* audit verify: a file; or NULL */
+	const char *export_file; /* audit verify; or NULL */
+	bool no_database;	 /* audit verify and export */
 	bool json;
 	bool offline; /* check: without reaching anything */
 	bool strict;  /* check: warnings are errors */

@@ -12,6 +12,8 @@ import subprocess
 
 import pytest
 
+from test_audit_log import Log, command, leaf_hash, send
+
 OTHERS = pathlib.Path(__file__).resolve().parents[1] / "harness" / "oracles" / "transparency"
 ORIGIN = "log.example/assayd/scored-queries/3"
 SEED = bytes(range(32)).hex()
@@ -140,3 +142,26 @@ def test_all_refuse_what_was_tampered_with(ours, others, logs, name, tmp_path):
     other_key = run(ours, "write", tmp_path / "other", ORIGIN, SEED[2:] + "00", 0, data="")
     assert other_key.returncode == 0, other_key.stderr
     assert opened(text, key=(tmp_path / "other" / "vkey").read_text()) == [False, False]
+
+
+def test_others_verify_what_the_daemon_proves(others, rig, tmp_path):
+    """Checkpoints that it has signed and published, and proofs of records that lead to them."""
+    log = Log(rig, tmp_path)
+    log.start(partitions=2)
+    send(log, 700)
+    log.await_logged(700)
+    log.await_signed()
+    rig.daemon.terminate()
+    published = log.file.read_text()
+    messages = rig.kafka.read(rig.topics.scored, None, settle=2)
+    for message in messages[::100]:
+        done = command("prove", message.key().decode(), "--output", str(tmp_path), config=rig.daemon.config_file)
+        assert done.returncode == 0, done
+        file = tmp_path / f"{rig.topics.scored}-{message.partition()}-{message.offset()}.tlog-proof"
+        assert file.read_text().split("\n\n", 1)[1] in published
+        origin = f"example.com/assayd/{rig.topics.scored}/{message.partition()}"
+        leaf = leaf_hash(message.offset(), message.key(), message.value())
+        opened = run(others, "open", file, origin, log.key, base64.b64encode(leaf).decode())
+        assert opened.returncode == 0, opened.stderr
+        other = leaf_hash(message.offset() + 1, message.key(), message.value())
+        assert run(others, "open", file, origin, log.key, base64.b64encode(other).decode()).returncode != 0

@@ -3,6 +3,8 @@ ways. The tree is computed again here, from RFC 6962 alone."""
 
 import base64
 import hashlib
+import json
+import pathlib
 import struct
 import subprocess
 import time
@@ -13,7 +15,7 @@ import pytest
 import events
 from daemon import BINARY
 
-USAGE = 64
+USAGE, DIFFERS, AGAIN = 64, 65, 75
 NAME = "example.com/assayd"
 
 
@@ -218,3 +220,159 @@ def test_records_that_were_deleted_unread_are_a_mark(log):
     assert log.sql("SELECT index, kind, from_offset, to_offset FROM audit_marks") == [(0, "gap", 0, 20)]
     mark = hashlib.sha256(b"\0\2\1" + struct.pack(">QQ", 0, 20) + bytes(4)).digest()
     assert log.leaves(0) == [mark, *log.records()[0]]
+
+
+# ---- what auditors do
+
+
+def verified(log, *arguments, config=True):
+    """The report as JSON, and the exit status."""
+    done = command("verify", "--json", *arguments, config=log.rig.daemon.config_file if config else None)
+    assert done.returncode in (0, DIFFERS), done
+    return done.returncode, {part["partition"]: part for part in json.loads(done.stdout)["partitions"]}
+
+
+@pytest.fixture
+def signed(log):
+    """A log of 1200 records in 2 partitions, all of them signed, whose daemon has ended."""
+    log.start(partitions=2)
+    send(log, 600)
+    log.await_logged(600)
+    time.sleep(1.5)
+    send(log, 600)
+    log.await_logged(1200)
+    log.await_signed()
+    log.rig.daemon.terminate()
+    return log
+
+
+def test_a_topic_is_verified_with_and_without_the_database(signed):
+    log = signed
+    for arguments in ((), ("--no-database",), ("--no-database", "--key", log.key, "--checkpoints", str(log.file))):
+        status, parts = verified(log, *arguments)
+        assert status == 0 and len(parts) == 2
+        for partition, (size, _) in log.rows().items():
+            part = parts[partition]
+            assert part["verified"] and part["leaves_verified"] == part["records"] == size and part["from_records_alone"]
+            assert part["records_compared"] == (0 if arguments else size) and part["checkpoints_fitting"] >= 2
+    text = command("verify", config=log.rig.daemon.config_file)
+    assert text.returncode == 0 and "the tree follows from the records alone" in text.stdout
+    # another key: nothing of it is signed
+    other = command("key", NAME, "--output", str(log.folder / "other")).stdout.strip()
+    status, parts = verified(log, "--key", other)
+    assert status == DIFFERS and all(part["checkpoints_unsigned"] for part in parts.values())
+    # both may sign: who trusts either verifies
+    assert verified(log, "--key", other, "--key", log.key)[0] == 0
+    # older records go, the leaves stay
+    log.rig.kafka.delete_records(log.rig.topics.scored, 0, 100)
+    status, parts = verified(log)
+    assert status == 0 and parts[0]["leaves_gone"] == 100 and not parts[0]["from_records_alone"]
+    status, parts = verified(log, "--no-database")
+    assert status == DIFFERS and parts[1]["verified"] and "nothing can be verified" in parts[0]["differences"][0]["text"]
+    # a database that was set back is found by the checkpoints elsewhere
+    log.sql("DELETE FROM audit_checkpoints; UPDATE audit_logs SET size = 10")
+    status, parts = verified(log)
+    assert status == DIFFERS and {part["differences"][-1]["kind"] for part in parts.values()} == {"database"}
+
+
+def test_exports_that_were_tampered_with(signed):
+    log = signed
+    done = command("export", config=log.rig.daemon.config_file)
+    assert done.returncode == 0
+    lines = done.stdout.splitlines(keepends=True)
+    assert len(lines) == 1200
+    file = log.folder / "export"
+    offline = ("--export", str(file), "--key", log.key, "--checkpoints", str(log.file))
+    at = next(number for number, line in enumerate(lines) if json.loads(line)["partition"] == 1) - 200
+    record = json.loads(lines[at])
+    offset = record["offset"]
+
+    def found(changed):
+        """The first difference with the database, and whether it is found without."""
+        file.write_text("".join(changed), encoding="utf-8")
+        status, parts = verified(log, *offline, config=False)
+        assert status == DIFFERS and not parts[0]["verified"] and parts[1]["verified"]
+        status, parts = verified(log, "--export", str(file))
+        assert status == DIFFERS and parts[1]["verified"] and parts[0]["differences_count"] == 1
+        return tuple(parts[0]["differences"][0][name] for name in ("kind", "from_offset", "to_offset"))
+
+    file.write_text("".join(lines), encoding="utf-8")
+    assert verified(log, *offline, config=False)[0] == 0 and verified(log, "--export", str(file))[0] == 0
+    value = bytearray(base64.b64decode(record["value"]))
+    value[len(value) // 2] ^= 1
+    flipped = json.dumps({**record, "value": base64.b64encode(value).decode()}) + "\n"
+    assert found([*lines[:at], flipped, *lines[at + 1:]]) == ("changed", offset, offset)
+    kind, start, end = found([*lines[:at], *lines[at + 1:]])
+    assert kind == "removed" and start <= offset <= end
+    extra = json.dumps({**record, "offset": offset, "key": None}) + "\n"
+    assert found([*lines[:at], extra, *lines[at:]]) == ("inserted", offset, offset)
+    swapped = [*lines[:at], lines[at + 1], lines[at], *lines[at + 2:]]
+    assert found(swapped)[0] == "reordered"
+
+
+def test_what_is_proven_is_verified_before_it_is_handed_out(signed):
+    log = signed
+    message = log.rig.kafka.read(log.rig.topics.scored, None, settle=2)[77]
+    event_id, config = message.key().decode(), log.rig.daemon.config_file
+    done = command("prove", event_id, "--output", str(log.folder), config=config)
+    assert done.returncode == 0, done
+    stem = log.folder / f"{log.rig.topics.scored}-{message.partition()}-{message.offset()}"
+    proof, leaf = pathlib.Path(f"{stem}.tlog-proof").read_text(), pathlib.Path(f"{stem}.leaf").read_bytes()
+    assert hashlib.sha256(b"\0" + leaf).digest() == leaf_hash(message.offset(), message.key(), message.value())
+    lines = proof.splitlines()
+    assert lines[0] == "c2sp.org/tlog-proof@v1" and lines[2].startswith("index ")
+    # from the leaf to the root, by RFC 9162
+    index, node, size = int(lines[2][6:]), hashlib.sha256(b"\0" + leaf).digest(), int(lines[lines.index("") + 2])
+    last = size - 1
+    for line in lines[3:lines.index("")]:
+        sibling = base64.b64decode(line)
+        if index & 1 or index == last:
+            node = hashlib.sha256(b"\1" + sibling + node).digest()
+            while index and not index & 1:
+                index, last = index >> 1, last >> 1
+        else:
+            node = hashlib.sha256(b"\1" + node + sibling).digest()
+        index, last = index >> 1, last >> 1
+    assert index == last == 0 and base64.b64encode(node).decode() == lines[lines.index("") + 3]
+    done = command("prove", "nobody's", config=config)
+    assert done.returncode == DIFFERS and "has no record with the key" in done.stderr
+    log.sql("UPDATE audit_tiles SET hashes = decode(repeat('00', 32), 'hex') || substr(hashes, 33) WHERE level = 0")
+    others = [other for other in log.rig.kafka.read(log.rig.topics.scored, None, settle=2)
+              if other.partition() == message.partition() and other.offset() > message.offset()]
+    done = command("prove", others[-1].key().decode(), "--output", str(log.folder), config=config)
+    assert done.returncode == DIFFERS and "do not lead to the signed root" in done.stderr
+    log.sql("DELETE FROM audit_checkpoints")
+    assert command("prove", event_id, "--output", str(log.folder), config=config).returncode == AGAIN
+
+
+def test_keys_are_changed_while_the_daemon_runs(log):
+    daemon = log.start(partitions=1)
+    send(log, 20)
+    log.await_logged(20)
+    log.await_signed()
+    key = log.folder / "key"
+    second = command("key", NAME, "--output", str(log.folder / "second")).stdout.strip()
+    key.write_text(key.read_text() + (log.folder / "second").read_text())
+    send(log, 20)
+    log.await_logged(40)
+    log.await_signed()
+    assert log.file.read_text().split("\n\n")[-2].count("\u2014 ") == 2
+    key.write_text((log.folder / "second").read_text())
+    send(log, 20)
+    log.await_logged(60)
+    log.await_signed()
+    key.rename(log.folder / "away")
+    send(log, 20)
+    log.await_logged(80)
+    daemon.await_log("the audit log is not signed, and goes on")
+    (log.folder / "away").rename(key)
+    log.await_signed()
+    assert verified(log, "--key", log.key, "--key", second)[0] == 0
+    status, parts = verified(log, "--key", second)
+    assert status == DIFFERS and parts[0]["checkpoints_unsigned"] == 3 and parts[0]["differences_count"] == 0
+    other = command("key", "another.example/name", "--output", str(log.folder / "third"))
+    assert other.returncode == 0
+    key.write_text((log.folder / "third").read_text())
+    send(log, 20)
+    daemon.await_log('the key is now called "another.example/name" instead of "example.com/assayd"')
+    daemon.terminate()

@@ -42,6 +42,9 @@ unit_test(audit/recompute/recompute THREADS
   COVERS audit/recompute/print audit/recompute/recompute audit/recompute/stream
   WITH assayd_audit_recompute)
 unit_test(audit/tiles COVERS audit/tiles)
+unit_test(audit/verify/log_claims COVERS audit/verify/log_claims WITH assayd_audit_verify)
+unit_test(audit/verify/export_file COVERS audit/verify/export_file WITH assayd_audit_verify)
+unit_test(audit/verify/partition_check COVERS audit/verify/partition_check WITH assayd_audit_verify)
 
 unit_test(avro/bounds COVERS avro/bounds)
 unit_test(avro/canonical COVERS avro/canonical)

@@ -96,6 +96,21 @@ err_t audit_store_checkpoints(struct audit_store *store, const struct audit_stor
 	return err;
 }
 
+err_t audit_store_newest(struct audit_store *store, const struct audit_store_log *log, struct arena *arena,
+			 struct audit_store_checkpoint **ret_checkpoints, size_t *ret_count,
+			 struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	const char *parameters[] = { NULL, NULL };
+	err_t err = ask(store, log,
+			"SELECT " CHECKPOINT_COLUMNS "FROM audit_checkpoints WHERE topic = $1 AND "
+			"partition = $2 ORDER BY size DESC LIMIT 1",
+			2, parameters, &result, detail);
+	if (!err)
+		read_checkpoints(result, arena, ret_checkpoints, ret_count);
+	return err;
+}
+
 /* ---- logs ---- */
 
 enum { ROW_PARTITION, ROW_ORIGIN, ROW_SIZE, ROW_NEXT, ROW_STOPPED };

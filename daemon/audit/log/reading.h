@@ -34,6 +34,11 @@ err_t audit_store_checkpoints(struct audit_store *store, const struct audit_stor
 			      struct audit_store_checkpoint **ret_checkpoints, size_t *ret_count,
 			      struct err_detail *detail);
 
+/* The newest checkpoint of a log, in the arena; `*ret_count` 0: there is none. */
+err_t audit_store_newest(struct audit_store *store, const struct audit_store_log *log, struct arena *arena,
+			 struct audit_store_checkpoint **ret_checkpoints, size_t *ret_count,
+			 struct err_detail *detail);
+
 /* A log as it stands in its row. */
 struct audit_store_row {
 	int32_t partition;
