@@ -3,6 +3,7 @@
 #include "address/environment.h"
 #include "audit/archive/archive_check.h"
 #include "calibration/store/check.h"
+#include "command/check_audit.h"
 #include "command/check_files.h"
 #include "command/check_http.h"
 #include "command/check_unit.h"
@@ -91,6 +92,8 @@ static void check_kafka(struct check *check)
 	if (err || !check_security(&settings, check->arena, &check->findings) ||
 	    !check_topics(check, &settings, &untestable))
 		return;
+	if (!check_audit_topic(&settings, KAFKA_MS, &check->findings))
+		untestable |= RIGHT_BIT(RIGHT_WRITE_CHECKPOINTS);
 	bool runs = false;
 	err = permissions_check(&settings, check->config->calibration.configured, untestable, KAFKA_MS, &runs,
 				&detail);
@@ -183,6 +186,11 @@ static void check_archive(struct check *check)
 	else
 		findings_tried(&check->findings, "archive", err, &detail);
 	findings_lines(&check->findings, FINDING_NOTE, "archive", notes);
+}
+
+static void check_audit(struct check *check)
+{
+	check_audit_log(check->config, check->arena, &check->findings);
 }
 
 static void check_http_address(struct check *check)
@@ -287,7 +295,7 @@ static void reach_everything(struct check *check)
 	static void (*const before[])(struct check * check) = { check_state, check_http_address,
 								check_writers_schemas, check_kafka };
 	static void (*const after[])(struct check * check) = { check_judge_cache, check_calibration,
-							       check_archive };
+							       check_archive, check_audit };
 	enum { BEFORE = sizeof before / sizeof *before, AFTER = sizeof after / sizeof *after };
 	size_t targets = check->config->targets_count, judges;
 	config_judges(check->config, &judges);

@@ -123,6 +123,17 @@ static void add_judges(const struct config *config, struct unit_places *places)
 				  judging.cache_dsn);
 }
 
+/* The file of checkpoints is made by the daemon where it is not there yet. */
+static void add_audit_log(struct unit_places *places, const struct config_audit *audit)
+{
+	const char *file = audit->checkpoint_file;
+	add(places, "audit.key_file", audit->key_file, false);
+	if (file && access(file, F_OK) != 0)
+		file = arena_printf(places->arena, "%.*s", (int)(strrchr(file, '/') - file), file).ptr;
+	if (file)
+		add(places, "audit.checkpoint_file", *file ? file : "/", true);
+}
+
 static void collect(const struct config *config, struct unit_places *places)
 {
 	add_properties(places, &config->kafka.properties, "kafka.properties");
@@ -139,6 +150,8 @@ static void collect(const struct config *config, struct unit_places *places)
 		add(places, "audit.password_file", config->audit.password_file, false);
 		add_of_postgresql(places, "audit.dsn", config->audit.dsn);
 	}
+	if (config->audit.log)
+		add_audit_log(places, &config->audit);
 	add(places, "pipeline.state_directory", config->pipeline.state_directory, true);
 }
 

@@ -461,6 +461,39 @@ static void write_model(struct exposition *out, struct learner *learner)
 	exposition_one_count(out, METRIC_MODEL_FAILURES, statistics.failures);
 }
 
+static void write_audit_sizes(struct exposition *out, const struct keeper_statistics *statistics)
+{
+	begin(out, METRIC_AUDIT_SIZE);
+	for (unsigned i = 0; i < statistics->sizes_count; i++) {
+		char partition[12];
+		snprintf(partition, sizeof partition, "%d", (int)statistics->sizes[i].partition);
+		exposition_count(out, statistics->sizes[i].size, LABELS({ "partition", partition }));
+	}
+}
+
+static void write_audit(struct exposition *out, struct audit_keeper *keeper)
+{
+	struct keeper_statistics statistics;
+	keeper_statistics(keeper, &statistics);
+	exposition_one_count(out, METRIC_AUDIT_UP, statistics.database_up);
+	exposition_one_count(out, METRIC_AUDIT_LAG, statistics.behind);
+	exposition_one_value(out, METRIC_AUDIT_AGE, age_seconds(statistics.waiting_since_ms));
+	exposition_one_value(out, METRIC_AUDIT_UNSIGNED, age_seconds(statistics.unsigned_since_ms));
+	exposition_one_count(out, METRIC_AUDIT_STOPPED, statistics.stopped);
+	write_audit_sizes(out, &statistics);
+	exposition_one_count(out, METRIC_AUDIT_RECORDS, statistics.records);
+	exposition_one_count(out, METRIC_AUDIT_GAPS, statistics.gaps);
+	begin(out, METRIC_AUDIT_CHECKPOINTS);
+	exposition_count(out, statistics.checkpoints, LABELS({ "place", "database" }));
+	exposition_count(out, statistics.in_topic, LABELS({ "place", "topic" }));
+	exposition_count(out, statistics.in_file, LABELS({ "place", "file" }));
+	begin(out, METRIC_AUDIT_FAILURES);
+	exposition_count(out, statistics.failures, LABELS({ "what", "database" }));
+	exposition_count(out, statistics.sign_failures, LABELS({ "what", "signing" }));
+	exposition_count(out, statistics.publish_failures, LABELS({ "what", "publishing" }));
+	exposition_one_count(out, METRIC_AUDIT_CONFLICTS, statistics.conflicts);
+}
+
 static void write_archive(struct exposition *out, struct archive *archive)
 {
 	struct archive_statistics statistics;
@@ -522,6 +555,8 @@ void metrics_write(const struct metrics_parts *parts, bool ready, double started
 		write_calibration(&out, parts->calibrator);
 	if (parts->learner)
 		write_model(&out, parts->learner);
+	if (parts->keeper)
+		write_audit(&out, parts->keeper);
 	if (parts->archive)
 		write_archive(&out, parts->archive);
 	write_process(&out, started_seconds);

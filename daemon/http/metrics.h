@@ -2,6 +2,7 @@
 #pragma once
 
 #include "audit/archive/archive.h"
+#include "audit/keeper/keeper.h"
 #include "calibration/calibrator.h"
 #include "calibration/learn/learner.h"
 #include "event/pipeline.h"
@@ -31,6 +32,7 @@ struct metrics_parts {
 	struct calibrator *calibrator;
 	struct learner *learner;
 	struct archive *archive;
+	struct audit_keeper *keeper;
 	const struct reloads *reloads;
 };
 

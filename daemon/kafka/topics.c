@@ -268,6 +268,23 @@ err_t topics_compacted(const struct kafka_settings *settings, int timeout_ms,
 	return ERR_OK;
 }
 
+err_t topics_check_checkpoints(const struct kafka_settings *settings, int timeout_ms, bool *ret_compacted,
+			       struct err_detail *detail)
+{
+	_cleanup_(client_cleanup) rd_kafka_t *client = NULL;
+	struct named_topic topic = { .setting = "audit.checkpoint_topic",
+				     .name = settings->checkpoint_topic };
+	bool denied;
+	err_t err = open_client(settings, &client, detail);
+	if (!err)
+		err = check_topic(settings, client, topic.setting, topic.name, timeout_ms, &denied, detail);
+	if (err)
+		return err;
+	read_limits(client, &topic, 1, timeout_ms);
+	*ret_compacted = topic.compacted;
+	return ERR_OK;
+}
+
 /* Of feedback the last message of an event is all that counts. */
 static void remark_on_cleanup(const struct named_topic *topics, struct buf *notes)
 {

@@ -22,6 +22,11 @@ err_t topics_check_all(const struct kafka_settings *settings, int timeout_ms, to
 /* The same for the topic of feedback, where that is read: scoring does without it. */
 err_t topics_check_feedback(const struct kafka_settings *settings, int timeout_ms, struct err_detail *detail);
 
+/* The same for the topic of checkpoints of the audit log, which there is; whether it is compacted, as it has
+ * to be. */
+err_t topics_check_checkpoints(const struct kafka_settings *settings, int timeout_ms, bool *ret_compacted,
+			       struct err_detail *detail);
+
 /* Topics of which records go away while later ones of the same key stay (cleanup.policy = compact): a log
  * that is not what was written, and does not say so. False also where the cluster does not tell. */
 struct topics_compacted {

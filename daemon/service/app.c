@@ -472,7 +472,7 @@ static void show_parts(struct app *app)
 {
 	const struct monitor_view view = {
 		.parts = { app->pipeline, app->source, app->publisher, app->rights, &app->credits,
-			   app->targets, app->judge, app->calibrator, app->learner, app->archive,
+			   app->targets, app->judge, app->calibrator, app->learner, app->archive, app->keeper,
 			   &app->reloads },
 		.source = source_heartbeat(app->source),
 		.publisher = publisher_heartbeat(app->publisher),

@@ -13,6 +13,7 @@ import psycopg2
 import pytest
 
 import events
+import openmetrics
 from daemon import BINARY
 
 USAGE, DIFFERS, AGAIN = 64, 65, 75
@@ -136,6 +137,8 @@ def test_a_log_grows_is_signed_and_published(log):
     log.await_logged(1000)
     log.await_signed()
     log.check_tree()
+    metrics = openmetrics.Metrics(log.rig.daemon)
+    assert metrics.value("assayd_audit_records") == 1000 and metrics.value("assayd_audit_stopped_partitions") == 0
     notes = {note for (note,) in log.sql("SELECT note FROM audit_checkpoints")}
     in_file = log.file.read_text()
     assert all(note + "\n" in in_file for note in notes) and in_file.count("\n\n\u2014 ") == len(notes)
@@ -343,6 +346,28 @@ def test_what_is_proven_is_verified_before_it_is_handed_out(signed):
     assert done.returncode == DIFFERS and "do not lead to the signed root" in done.stderr
     log.sql("DELETE FROM audit_checkpoints")
     assert command("prove", event_id, "--output", str(log.folder), config=config).returncode == AGAIN
+
+
+def test_a_check_says_what_is_wrong_with_the_log(signed):
+    log = signed
+
+    def checked(expected=0):
+        done = subprocess.run([BINARY, "check", "--config", log.rig.daemon.config_file], capture_output=True, text=True,
+                              timeout=300, check=False)
+        assert (done.returncode == 0) == (expected == 0), done
+        return [line for line in done.stdout.splitlines() if "audit log" in line or "permissions" in line]
+
+    good = checked()
+    assert len(good) >= 4 and not any("error" in line or "warning" in line for line in good), good
+    log.sql("UPDATE audit_logs SET stopped = 'another topic' WHERE partition = 1")
+    assert any("warning" in line and "partition 1 is stopped: another topic" in line for line in checked())
+    log.rig.kafka.configure(log.checkpoint_topic, cleanup_policy="delete")
+    assert any("warning" in line and "cleanup.policy" in line for line in checked())
+    assert command("key", "another.example/name", "--output", str(log.folder / "third")).returncode == 0
+    (log.folder / "third").rename(log.folder / "key")
+    assert any("error" in line and "use a key of that name" in line for line in checked(1))
+    (log.folder / "key").unlink()
+    assert any("error" in line and "audit log key" in line for line in checked(1))
 
 
 def test_keys_are_changed_while_the_daemon_runs(log):

@@ -16,6 +16,7 @@ from prometheus_client import parser as text_parser
 import events
 import openmetrics
 import rules
+from daemon import BINARY
 from openmetrics import await_metrics
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
@@ -32,9 +33,11 @@ def scrape(daemon, accept=None):
 
 
 @pytest.fixture
-def busy(rig):
+def busy(rig, tmp_path):
     """A daemon with something in every family."""
-    rig.start(partitions=2, calibration={"model": "map"})
+    key = tmp_path / "key"
+    subprocess.run([BINARY, "audit", "key", "example.com/log", "--output", key], check=True, capture_output=True, timeout=60)
+    rig.start(partitions=2, calibration={"model": "map"}, audit={"log": True, "key_file": str(key)})
     made = [events.sure(application=name, question=f"Question {number}?", target="shop", **fields)
             for number, (name, fields) in enumerate([("sales", {}), ("sales", {"ground_truth": {"sql": events.CITY_COUNT}}),
                                                      ("sales", {"ground_truth": {"sql": events.TOTAL}}), (HOSTILE, {})])]

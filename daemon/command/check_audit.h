@@ -1,0 +1,12 @@
+/* What `assayd check` looks at of the tamper-evident log. Main thread or one of its threads. */
+#pragma once
+
+#include "command/findings.h"
+#include "config/config.h"
+#include "kafka/settings.h"
+
+/* The key, the database with its logs, the file of checkpoints. Reaches the database. */
+void check_audit_log(const struct config *config, struct arena *arena, struct findings *findings);
+
+/* The topic of checkpoints, where one is configured: false where it cannot be written to for want of it. */
+bool check_audit_topic(const struct kafka_settings *settings, int timeout_ms, struct findings *findings);
