@@ -49,7 +49,10 @@ err_t model_file_write(const char *path, const char *dsn, const struct model *mo
 		return ERR_OK;
 	}
 	append_facts(model_info(model), known, &content);
-	model_encode(model, &content);
+	if (str_present(model_document(model))) /* by whose digest it is archived */
+		buf_append_str(&content, model_document(model));
+	else
+		model_encode(model, &content);
 	append_header(dsn, buf_str(&content), &file);
 	buf_append_str(&file, buf_str(&content));
 	return kept_file_write(path, buf_str(&file), detail);

@@ -837,6 +837,8 @@ static void test_the_model_is_kept(void **state)
 	model_encode(model, &one);
 	model_encode(kept.model, &other);
 	assert_string_equal(one.data, other.data);
+	assert_int_equal(strlen(model_digest(model)), 64);
+	assert_string_equal(model_digest(model), model_digest(kept.model));
 	assert_int_equal(kept.known.used, 2);
 	assert_int_equal(model_info(kept.model)->judgement, model_info(model)->judgement);
 	assert_int_equal(model_info(kept.model)->proven, model_info(model)->proven);
