@@ -3,6 +3,7 @@
 
 import contextlib
 import copy
+import datetime
 import hashlib
 import io
 import json
@@ -14,11 +15,13 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import uuid
 
 import psycopg2
 import pytest
 
 import recompute
+import wire
 from daemon import BINARY, config_text
 from judge_server import Answer, Judge
 
@@ -399,3 +402,53 @@ def test_what_is_no_record_and_what_is_of_another_version(database, tmp_path):
     assert run("--config", str(config)).returncode == 64
     assert run("--topic", "-", "--config", str(config)).returncode == 64
     assert run(str(path)).returncode == 64
+
+
+def timed(value, name=None):
+    """With times as Apache's library wants them."""
+    if isinstance(value, dict):
+        return {key: timed(item, key) for key, item in value.items()}
+    if isinstance(value, list):
+        return [timed(item) for item in value]
+    if name in ("occurred_at", "scored_at", "time"):
+        return datetime.datetime.fromtimestamp(value / 1000, datetime.timezone.utc)
+    return value
+
+
+def container(found):
+    """An Avro object container of them, as the Avro specification has it, without compression."""
+    def number(value):
+        value, encoded = value << 1, b""
+        while value > 127:
+            encoded, value = encoded + bytes([value & 127 | 128]), value >> 7
+        return encoded + bytes([value])
+
+    def counted(data):
+        return number(len(data)) + data
+
+    sync = hashlib.md5(b"sync").digest()
+    messages = [wire.SCORED_QUERY.encode(timed(record)) for record in found]
+    schema = (ROOT / "schemas/scored_query.avsc").read_bytes()
+    head = b"Obj\x01" + number(2) + counted(b"avro.schema") + counted(schema) + counted(b"avro.codec") + counted(b"null") + number(0) + sync
+    return head + number(len(found)) + counted(b"".join(message[10:] for message in messages)) + sync
+
+
+def test_a_container_of_records(database, tmp_path):
+    draw = random.Random("container")
+    made = [{**event(draw, number), "event_id": str(uuid.UUID(int=number))} for number in range(40)]
+    found = records(tmp_path, made, {"targets": shop_of(database)})
+    path, config = tmp_path / "records.avro", tmp_path / "audit.conf"
+    config.write_text(config_text({"kafka": {"group_id": "audit"}}))
+    path.write_bytes(container(found))
+    command = [BINARY, "audit", "recompute", str(path), "--json", "--config", str(config)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0 and json.loads(done.stdout)["records"] == len(found), done
+    place = next(number for number, record in enumerate(found) if record["confidence"]["overall"] is not None)
+    found[place]["confidence"]["overall"] += 1e-6
+    path.write_bytes(container(found))
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    differ = [json.loads(line) for line in done.stdout.splitlines()][:-1]
+    assert done.returncode == 65 and [item["line"] for item in differ] == [place + 1], done
+    path.write_bytes(container(found)[:-20])
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 65 and "ends early" in done.stderr, done
