@@ -78,6 +78,7 @@ unit_test(calibration/learn/learner THREADS WAITS
   COVERS calibration/learn/* calibration/store/examples calibration/store/retention
   WITH harness_counting harness_database_server)
 
+unit_test(calibration/model/evidence COVERS calibration/model/evidence)
 unit_test(calibration/model/judgement COVERS calibration/model/judgement)
 unit_test(calibration/model/looks COVERS calibration/model/looks)
 unit_test(calibration/model/model COVERS calibration/model/*)

@@ -41,14 +41,17 @@ static int compare_times(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-/* The end of a candidate's span. */
+/* The end of a candidate's span: what came at one time is on one side of it. */
 static int64_t find_cut(const struct model_example *examples, size_t count, struct arena *arena)
 {
 	int64_t *times = ARENA_ARRAY(arena, int64_t, count);
 	for (size_t i = 0; i < count; i++)
 		times[i] = examples[i].scored_at_ms;
 	qsort(times, count, sizeof *times, compare_times);
-	return times[(count - 1) - count / PARTS];
+	size_t last = (count - 1) - count / PARTS;
+	while (last > 0 && last + 1 < count && times[last] == times[last + 1])
+		last--;
+	return times[last];
 }
 
 /* Those of the span first; how many they are. */
@@ -65,20 +68,31 @@ static size_t divide(struct model_example *examples, size_t count, int64_t cut_m
 	return inside;
 }
 
+/* Of a candidate: those of its span first. */
+struct labels {
+	struct model_example *examples;
+	size_t inside, count;
+};
+
 /* A look counts once it is noted, whatever becomes of it. */
-static err_t use_if_better(struct database *database, struct model *candidate,
-			   const struct model_found *found, const struct model_looks *last,
-			   const struct model_example *later, size_t later_count, bool *ret_replaced,
+static err_t use_if_better(struct database *database, const struct model_options *options,
+			   struct model *candidate, const struct model_found *found,
+			   const struct model_looks *last, const struct labels *labels, bool *ret_replaced,
 			   struct err_detail *detail)
 {
 	struct model_judgement judgement;
-	enum model_kind kind = model_info(candidate)->kind;
+	bool better = false;
 	const struct model_judgement none = { 0 };
 	const struct model *current = found->model;
-	const struct model_looks look =
-		model_look_next(last, current ? model_info(current)->version : 0, kind, later, later_count);
-	err_t err = model_store_note_look(database, kind, &look, detail);
-	if (err || !model_better(candidate, current, later, later_count, look.count))
+	const struct model_example *later = labels->examples + labels->inside;
+	size_t later_count = labels->count - labels->inside;
+	const struct model_looks look = model_look_next(last, current ? model_info(current)->version : 0,
+							options->kind, later, later_count);
+	err_t err = model_store_note_look(database, options->kind, &look, detail);
+	if (!err)
+		err = model_replaces(candidate, current, labels->examples, labels->count, options, look.count,
+				     &better, detail);
+	if (err || !better)
 		return err;
 	err = model_judge(candidate, &none, later, later_count, &judgement, detail);
 	if (err)
@@ -118,15 +132,18 @@ static err_t fit_candidate(struct database *database, const struct model_options
 	struct model_looks last;
 	if (count < MODEL_LABELS_MIN)
 		return err_fail(detail, ERR_SAMPLES, "%zu labels: a model takes %d", count, MODEL_LABELS_MIN);
-	size_t inside = divide(examples, count, find_cut(examples, count, scratch));
+	const struct labels labels = {
+		.examples = examples,
+		.inside = divide(examples, count, find_cut(examples, count, scratch)),
+		.count = count,
+	};
 	err_t err = model_store_looks(database, options->kind, &last, detail);
-	if (!err && !model_look_is_due(&last, options->kind, examples, inside, count))
+	if (!err && !model_look_is_due(&last, options->kind, examples, labels.inside, count))
 		return err_fail(detail, ERR_SAMPLES, "too few labels are new since the last look at them");
 	if (!err)
-		err = model_fit(examples, inside, options, &candidate, detail);
+		err = model_fit(examples, labels.inside, options, &candidate, detail);
 	return err ? err
-		   : use_if_better(database, candidate, found, &last, examples + inside, count - inside,
-				   ret_replaced, detail);
+		   : use_if_better(database, options, candidate, found, &last, &labels, ret_replaced, detail);
 }
 
 err_t learner_fit(struct database *database, const struct model_options *options,

@@ -5,8 +5,8 @@
  * looks which model is in use; where PostgreSQL is away it goes on with the last one. Now and then, when
  * enough labels are new, one instance at a time judges the model in use once more
  * (calibration/model/judgement.h), fits a candidate to the older four fifths of the labels, compares it by
- * those that came after these, and puts it in the place of the model in use only if it is better there
- * (calibration/model/looks.h).
+ * those that came after these, where they are few also what is learnt from fewer by what came after that, and
+ * puts it in the place of the model in use only if it is better there (calibration/model/looks.h).
  *
  * A model whose document cannot be read (it is damaged, or a newer program wrote it) is said once, and the
  * newest before it that can be read is used and compared with; a better candidate takes its place, too.

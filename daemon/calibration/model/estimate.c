@@ -22,14 +22,15 @@ static double variance_of(const double *values, int count)
 	return count > 1 ? sum * (count - 1) / count : 0;
 }
 
-static struct score score_of(const struct model *model, const struct model_case *item)
+/* Of all examples, or of those outside of a span. */
+static struct score score_of(const struct model *model, const struct model_case *item, int span)
 {
 	struct score score = { model->constant, 0 };
 	double left_out[MODEL_SPANS];
 	if (model->steps_count > 0) {
 		for (int k = 0; k < model->spans; k++)
 			left_out[k] = model_step_score(model, item->overall.value, k);
-		score.value = model_step_score(model, item->overall.value, -1);
+		score.value = model_step_score(model, item->overall.value, span);
 		score.variance = variance_of(left_out, model->spans);
 		return score;
 	}
@@ -43,6 +44,8 @@ static struct score score_of(const struct model *model, const struct model_case 
 		for (int k = 0; k < model->spans; k++)
 			left_out[k] += term->left_out[k] * standard;
 	}
+	if (span >= 0)
+		score.value = left_out[span];
 	score.variance = variance_of(left_out, model->spans);
 	return score;
 }
@@ -66,12 +69,13 @@ static const struct model_node *place(const struct model *model, const struct mo
 	return &model->nodes[0];
 }
 
-bool model_estimate(const struct model *model, const struct model_case *item, struct model_estimate *ret)
+bool model_estimate_without(const struct model *model, const struct model_case *item, int span,
+			    struct model_estimate *ret)
 {
 	struct model_spread spread;
 	if (!model_can_score(model->info.kind, item))
 		return false;
-	const struct score score = score_of(model, item);
+	const struct score score = score_of(model, item, span);
 	const struct model_node *node = place(model, &item->segment, &spread);
 	const struct model_line *line = &node->line;
 	double from_centre = score.value - model->centre;
@@ -89,6 +93,11 @@ bool model_estimate(const struct model *model, const struct model_case *item, st
 					.segment_labels = node->depth == MODEL_SEGMENT ? node->labels : 0,
 					.log_odds = odds };
 	return true;
+}
+
+bool model_estimate(const struct model *model, const struct model_case *item, struct model_estimate *ret)
+{
+	return model_estimate_without(model, item, -1, ret);
 }
 
 static int compare_contributions(const void *left, const void *right)

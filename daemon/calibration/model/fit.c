@@ -160,18 +160,20 @@ static err_t fit_score(const struct model_sample *sample, const _Atomic bool *st
 	return ERR_OK;
 }
 
-static err_t check(const struct model_sample *sample, struct err_detail *detail)
+static err_t check(const struct model_sample *sample, bool trial, struct err_detail *detail)
 {
+	const size_t least = trial ? MODEL_TRIAL_LABELS_MIN : MODEL_LABELS_MIN;
+	const size_t either = trial ? MODEL_TRIAL_EITHER_MIN : MODEL_EITHER_MIN;
 	size_t correct = 0;
 	for (size_t i = 0; i < sample->count; i++)
 		correct += sample->items[i]->correct;
-	if (sample->count < MODEL_LABELS_MIN || sample->count > MODEL_EXAMPLES_MAX)
-		return err_fail(detail, ERR_SAMPLES, "%zu labels that a model can use: it takes %d to %d",
-				sample->count, MODEL_LABELS_MIN, MODEL_EXAMPLES_MAX);
-	if (correct < MODEL_EITHER_MIN || sample->count - correct < MODEL_EITHER_MIN)
+	if (sample->count < least || sample->count > MODEL_EXAMPLES_MAX)
+		return err_fail(detail, ERR_SAMPLES, "%zu labels that a model can use: it takes %zu to %d",
+				sample->count, least, MODEL_EXAMPLES_MAX);
+	if (correct < either || sample->count - correct < either)
 		return err_fail(detail, ERR_SAMPLES,
-				"%zu of %zu labels say correct: it takes %d of either kind", correct,
-				sample->count, MODEL_EITHER_MIN);
+				"%zu of %zu labels say correct: it takes %zu of either kind", correct,
+				sample->count, either);
 	return ERR_OK;
 }
 
@@ -190,7 +192,7 @@ err_t model_fit(const struct model_example *examples, size_t count, const struct
 {
 	_cleanup_(arena_cleanup) struct arena *scratch = arena_new();
 	struct model_sample sample = model_sample_of(examples, count, options->kind, scratch);
-	err_t err = check(&sample, detail);
+	err_t err = check(&sample, options->trial, detail);
 	if (err)
 		return err;
 	_cleanup_(model_cleanup) struct model *model = model_new();

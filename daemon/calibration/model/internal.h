@@ -123,5 +123,9 @@ void model_fit_lines(const struct model_sample *sample, const double *scores, st
 /* Fills places, from the line of all cases. */
 void model_fit_places(const struct model_sample *sample, const double *scores, struct model *model);
 
+/* As model_estimate, with a score of which the examples of a span had no part; -1: all had. */
+bool model_estimate_without(const struct model *model, const struct model_case *item, int span,
+			    struct model_estimate *ret);
+
 /* Beyond the outermost place no label is near. */
 struct nearby model_place_at(const struct model *model, double log_odds);

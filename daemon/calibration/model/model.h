@@ -36,6 +36,10 @@
 #define MODEL_LABELS_MIN 50
 #define MODEL_EITHER_MIN 5
 
+/* Likewise of one that shows what is learnt from so many (evidence.h). */
+#define MODEL_TRIAL_LABELS_MIN 15
+#define MODEL_TRIAL_EITHER_MIN 3
+
 /* Labels that a model is fitted from at most; a segment or an application needs a line of its own in the
  * document, and those with the most labels have it. */
 #define MODEL_EXAMPLES_MAX 200000
@@ -160,6 +164,7 @@ struct model_example {
 
 struct model_options {
 	enum model_kind kind;
+	bool trial;		      /* it is not for use: MODEL_TRIAL_LABELS_MIN labels will do */
 	const _Atomic bool *stopping; /* ERR_SHUTTING_DOWN soon after it is set; or NULL */
 };
 

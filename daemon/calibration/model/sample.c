@@ -131,7 +131,7 @@ static int compare_placed_known(const void *left, const void *right)
 
 /* Answers to one question get the number of the first of them; where nothing is known of the question, each
  * gets one of its own. */
-static void number_questions(struct model_sample *sample, struct arena *arena)
+void model_sample_number(struct model_sample *sample, struct arena *arena)
 {
 	struct placed *placed = ARENA_ARRAY(arena, struct placed, sample->count);
 	size_t known = 0;
@@ -158,6 +158,9 @@ static void divide(struct model_sample *sample, enum model_kind kind, struct are
 		placed[i] = (struct placed){ sample->items[i], i, i };
 	if (kind == MODEL_FEATURES) {
 		qsort(placed, sample->count, sizeof *placed, compare_placed);
+		sample->by_question = ARENA_ARRAY(arena, size_t, sample->count);
+		for (size_t i = 0; i < sample->count; i++)
+			sample->by_question[i] = placed[i].place;
 		for (size_t i = 1; i < sample->count; i++)
 			if (compare_questions(placed[i - 1].example, placed[i].example) == 0)
 				placed[i].first = placed[i - 1].first;
@@ -173,8 +176,24 @@ static void divide(struct model_sample *sample, enum model_kind kind, struct are
 
 void model_sample_divide(struct model_sample *sample, enum model_kind kind, struct arena *arena)
 {
-	number_questions(sample, arena);
+	model_sample_number(sample, arena);
 	divide(sample, kind, arena);
+}
+
+int model_sample_span(const struct model_sample *sample, const struct model_example *example)
+{
+	size_t low = 0, high = sample->by_question ? sample->count : 0;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2, place = sample->by_question[middle];
+		int order = compare_questions(example, sample->items[place]);
+		if (order == 0)
+			return sample->spans[place];
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return -1;
 }
 
 double model_sample_share(const struct model_sample *sample)

@@ -1,7 +1,8 @@
 /*
  * Learnt probability on the corpus `bird`: what is learnt from five databases predicts the sixth, each in
- * turn, with and without the other models' answers as candidates, with some and with all labels. Prints what
- * it measures. Skipped where the corpus is not there (ASSAYD_CORPORA, or ../shared/corpora).
+ * turn, with and without the other models' answers as candidates, with some and with all labels; and how many
+ * labels it takes until a model is better than a constant beyond doubt. Prints what it measures. Skipped
+ * where the corpus is not there (ASSAYD_CORPORA, or ../shared/corpora).
  */
 #include <math.h>
 #include <setjmp.h>
@@ -11,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "calibration/model/model.h"
+#include "calibration/model/looks.h"
 #include "calibration/statistics/binned.h"
 #include "calibration/statistics/discrimination.h"
 #include "tests/harness/fixtures/labelled.h"
@@ -96,10 +97,9 @@ static struct model_case case_of(const struct feed *feed, size_t index)
 	};
 }
 
-static struct model *learn(const struct feed *feed, str_t left_out, uint64_t seed)
+/* Labels of all databases but one. */
+static size_t draw(const struct feed *feed, str_t left_out, uint64_t seed, struct model_example *examples)
 {
-	struct arena *arena = arena_new();
-	struct model_example *examples = ARENA_ARRAY(arena, struct model_example, corpus.count);
 	size_t count = 0;
 	for (size_t i = 0; i < corpus.count; i++) {
 		if (str_equal(corpus.items[i].database, left_out))
@@ -107,6 +107,7 @@ static struct model *learn(const struct feed *feed, str_t left_out, uint64_t see
 		uint64_t id = roll(&seed);
 		examples[count] = (struct model_example){ .item = case_of(feed, i),
 							  .scored_at_ms = feed->shuffled ? 0 : (int64_t)i,
+							  .question = corpus.items[i].question_number + 1,
 							  .weight = 1,
 							  .correct = corpus.items[i].right };
 		memcpy(examples[count++].id, &id, sizeof id);
@@ -117,10 +118,18 @@ static struct model *learn(const struct feed *feed, str_t left_out, uint64_t see
 		examples[i] = examples[j];
 		examples[j] = example;
 	}
+	return feed->labels ? feed->labels : count;
+}
+
+static struct model *learn(const struct feed *feed, str_t left_out, uint64_t seed)
+{
+	struct arena *arena = arena_new();
+	struct model_example *examples = ARENA_ARRAY(arena, struct model_example, corpus.count);
+	size_t count = draw(feed, left_out, seed, examples);
 	struct model *model = NULL;
 	struct err_detail detail = { "" };
 	const struct model_options options = { .kind = MODEL_FEATURES };
-	if (model_fit(examples, feed->labels ? feed->labels : count, &options, &model, &detail) != ERR_OK)
+	if (model_fit(examples, count, &options, &model, &detail) != ERR_OK)
 		fail_msg("%s", detail.message);
 	arena_free(arena);
 	return model;
@@ -285,6 +294,55 @@ static void test_high_holds_of_few_labels(void **state)
 		}
 }
 
+/* As the learner looks at so many labels for the first time (learn/learner.c). */
+static bool is_used(const struct feed *feed, str_t left_out, uint64_t seed)
+{
+	struct arena *arena = arena_new();
+	struct model_example *examples = ARENA_ARRAY(arena, struct model_example, corpus.count);
+	size_t count = draw(feed, left_out, seed, examples), inside = count - count / 5;
+	const struct model_options options = { .kind = MODEL_FEATURES };
+	const struct model_looks none = { 0 };
+	struct model *candidate = NULL;
+	bool used = false;
+	for (size_t i = 0; i < count; i++)
+		examples[i].scored_at_ms = (int64_t)i;
+	assert_true(model_look_is_due(&none, MODEL_FEATURES, examples, inside, count));
+	assert_int_equal(model_fit(examples, inside, &options, &candidate, NULL), ERR_OK);
+	assert_int_equal(model_replaces(candidate, NULL, examples, count, &options, 1, &used, NULL), ERR_OK);
+	model_unref(candidate);
+	arena_free(arena);
+	return used;
+}
+
+/* So many labels show in so many of a hundred draws that what is learnt from them tells more than a constant.
+ */
+static void test_few_labels_show_what_is_learnt(void **state)
+{
+	static const struct {
+		bool agreement;
+		size_t labels;
+		int least; /* percent */
+	} cases[] = { { false, 100, 5 }, { false, 300, 60 }, { false, 600, 95 },
+		      { true, 100, 50 }, { true, 300, 90 },  { true, 600, 100 } };
+	(void)state;
+	skip_without_corpus();
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct feed feed = { .by_database = true,
+				     .names_models = true,
+				     .shuffled = true,
+				     .agreement = cases[i].agreement,
+				     .labels = cases[i].labels };
+		int used = 0, draws = 0;
+		for (uint64_t seed = 1; seed <= DRAWS; seed++)
+			for (size_t d = 0; d < corpus.databases_count; d++, draws++)
+				used += is_used(&feed, corpus.databases[d], 1000 * seed + d);
+		printf("%s agreement, %zu labels: a model in %d of %d draws\n",
+		       feed.agreement ? "with" : "without", feed.labels, used, draws);
+		fflush(stdout);
+		assert_true(used * 100 >= cases[i].least * draws);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -293,6 +351,7 @@ int main(void)
 		cmocka_unit_test(test_some_labels_without_agreement),
 		cmocka_unit_test(test_some_labels_with_agreement),
 		cmocka_unit_test(test_high_holds_of_few_labels),
+		cmocka_unit_test(test_few_labels_show_what_is_learnt),
 	};
 	return cmocka_run_group_tests(tests, read_corpus, free_corpus);
 }
