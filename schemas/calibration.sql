@@ -888,3 +888,87 @@ ALTER TABLE calibration_drift_episodes
 COMMENT ON COLUMN calibration_drift_episodes.opening_confidence IS 'mean confidence over the window at opened_at';
 COMMENT ON COLUMN calibration_drift_episodes.opening_accuracy IS 'share that was right over the window at opened_at';
 COMMENT ON COLUMN calibration_drift_episodes.opening_group IS 'the level whose share differs from its confidence most surely';
+
+-- migration 19: hours of all segments together
+
+-- The hours of calibration_rollups summed over the segments, as calibration_totals has the days: a report on everything over
+-- a week reads as many rows however many segments there are. Hours from calibration_hour_totals_since() on are here, so that
+-- of a large table only the last ones have to be summed now.
+CREATE TABLE calibration_hour_totals (LIKE calibration_totals INCLUDING ALL) WITH (fillfactor = 70);
+
+DO $$
+BEGIN
+	EXECUTE format('CREATE FUNCTION calibration_hour_totals_since() RETURNS timestamptz LANGUAGE sql IMMUTABLE AS %L',
+		format('SELECT timestamptz %L', (
+			SELECT CASE WHEN first < least(last, now()) - interval '30 days'
+				THEN date_trunc('day', least(last, now()), 'UTC') - interval '14 days' ELSE '-infinity' END
+			FROM (SELECT min(bucket_start) AS first, max(bucket_start) AS last FROM calibration_rollups
+				WHERE width_s = 3600) AS hours)));
+END $$;
+
+CREATE FUNCTION calibration_add_hour_totals() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO calibration_hour_totals AS t
+	SELECT bucket_start, label_source, level, bin, sum(cases), sum(weight), sum(weight_squared), sum(weight_correct),
+		sum(weight_confidence), sum(weight_squared_error)
+	FROM added WHERE width_s = 3600 AND bucket_start >= calibration_hour_totals_since() GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+	ON CONFLICT (bucket_start, label_source, level, bin) DO UPDATE SET cases = t.cases + excluded.cases,
+		weight = t.weight + excluded.weight, weight_squared = t.weight_squared + excluded.weight_squared,
+		weight_correct = t.weight_correct + excluded.weight_correct,
+		weight_confidence = t.weight_confidence + excluded.weight_confidence,
+		weight_squared_error = t.weight_squared_error + excluded.weight_squared_error;
+	RETURN NULL;
+END $$;
+
+CREATE FUNCTION calibration_change_hour_totals() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO calibration_hour_totals AS t
+	SELECT bucket_start, label_source, level, bin, sum(s * cases), sum(s * weight), sum(s * weight_squared),
+		sum(s * weight_correct), sum(s * weight_confidence), sum(s * weight_squared_error)
+	FROM (SELECT 1 AS s, * FROM added UNION ALL SELECT -1, * FROM removed) AS changed
+	WHERE width_s = 3600 AND bucket_start >= calibration_hour_totals_since() GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+	ON CONFLICT (bucket_start, label_source, level, bin) DO UPDATE SET cases = t.cases + excluded.cases,
+		weight = t.weight + excluded.weight, weight_squared = t.weight_squared + excluded.weight_squared,
+		weight_correct = t.weight_correct + excluded.weight_correct,
+		weight_confidence = t.weight_confidence + excluded.weight_confidence,
+		weight_squared_error = t.weight_squared_error + excluded.weight_squared_error;
+	RETURN NULL;
+END $$;
+
+CREATE FUNCTION calibration_remove_hour_totals() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO calibration_hour_totals AS t
+	SELECT bucket_start, label_source, level, bin, -sum(cases), -sum(weight), -sum(weight_squared), -sum(weight_correct),
+		-sum(weight_confidence), -sum(weight_squared_error)
+	FROM removed WHERE width_s = 3600 AND bucket_start >= calibration_hour_totals_since() GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+	ON CONFLICT (bucket_start, label_source, level, bin) DO UPDATE SET cases = t.cases + excluded.cases,
+		weight = t.weight + excluded.weight, weight_squared = t.weight_squared + excluded.weight_squared,
+		weight_correct = t.weight_correct + excluded.weight_correct,
+		weight_confidence = t.weight_confidence + excluded.weight_confidence,
+		weight_squared_error = t.weight_squared_error + excluded.weight_squared_error;
+	DELETE FROM calibration_hour_totals WHERE cases = 0 AND weight = 0
+		AND (bucket_start, label_source, level, bin) IN
+			(SELECT bucket_start, label_source, level, bin FROM removed WHERE width_s = 3600);
+	RETURN NULL;
+END $$;
+
+-- From here on nobody counts until this is committed.
+CREATE TRIGGER calibration_hour_totals_added AFTER INSERT ON calibration_rollups
+	REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION calibration_add_hour_totals();
+CREATE TRIGGER calibration_hour_totals_changed AFTER UPDATE ON calibration_rollups
+	REFERENCING OLD TABLE AS removed NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION calibration_change_hour_totals();
+CREATE TRIGGER calibration_hour_totals_removed AFTER DELETE ON calibration_rollups
+	REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION calibration_remove_hour_totals();
+
+INSERT INTO calibration_hour_totals
+SELECT bucket_start, label_source, level, bin, sum(cases), sum(weight), sum(weight_squared), sum(weight_correct),
+	sum(weight_confidence), sum(weight_squared_error)
+FROM calibration_rollups WHERE width_s = 3600 AND bucket_start >= calibration_hour_totals_since() GROUP BY 1, 2, 3, 4;
+
+-- Of one application, days over a year are read without those of the others.
+CREATE INDEX calibration_rollup_days_application ON calibration_rollup_days (application, bucket_start);
+
+SELECT calibration_share_rights('calibration_rollups', '{calibration_hour_totals}');
+
+COMMENT ON TABLE calibration_hour_totals IS 'the sums of hours over all segments, from calibration_hour_totals_since() on';
+COMMENT ON FUNCTION calibration_hour_totals_since IS 'hours from here on are in calibration_hour_totals';

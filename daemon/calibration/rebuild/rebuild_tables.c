@@ -302,28 +302,56 @@ err_t rebuild_tables_compare(struct database *database, const struct rebuild_ran
 /* ---- comparing totals and memory ---- */
 
 /* Of a slice, as each_slice() does it; the weeks of either table. */
-#define TOTALS                                                                                               \
+#define TOTALS(since)                                                                                        \
 	"SELECT bucket_start, label_source, level, bin, " CASES_SUM                                          \
-	"FROM calibration_rollups WHERE " IN_SLICE "GROUP BY 1, 2, 3, 4"
+	"FROM calibration_rollups WHERE " IN_SLICE since "GROUP BY 1, 2, 3, 4"
 
-#define COMPARE_TOTALS                                                                                       \
-	"SELECT count(*) FROM (" TOTALS ") d FULL JOIN (SELECT * FROM (SELECT 86400 AS width_s, * FROM "     \
-	"calibration_totals WHERE cases <> 0) AS all_totals WHERE " IN_SLICE                                 \
-	") t USING (bucket_start, label_source, level, bin) WHERE (d.cases, "                                \
-	"d.weight, d.weight_squared, d.weight_correct, d.weight_confidence, d.weight_squared_error) "        \
-	"IS DISTINCT FROM (t.cases, t.weight, t.weight_squared, t.weight_correct, t.weight_confidence, "     \
-	"t.weight_squared_error)"
+#define COMPARE_TOTALS(width_s, table, since)                                                                \
+	"SELECT count(*) FROM (" TOTALS(                                                                     \
+		since) ") d FULL JOIN (SELECT * FROM (SELECT " width_s " AS width_s, * FROM " table          \
+		       " WHERE cases <> 0) AS all_totals WHERE " IN_SLICE since                              \
+		       ") t USING (bucket_start, label_source, level, bin) WHERE (d.cases, "                 \
+		       "d.weight, d.weight_squared, d.weight_correct, d.weight_confidence, "                 \
+		       "d.weight_squared_error) "                                                            \
+		       "IS DISTINCT FROM (t.cases, t.weight, t.weight_squared, t.weight_correct, "           \
+		       "t.weight_confidence, "                                                               \
+		       "t.weight_squared_error)"
 
-#define SLICES_OF_TOTALS                                                                                     \
-	ALL_SLICES_OF("calibration_rollups", "86400")                                                        \
-	"UNION SELECT 86400, floor(extract(epoch FROM bucket_start) / 604800)::bigint FROM "                 \
-	"calibration_totals"
+#define SLICES_OF_TOTALS(width_s, table)                                                                     \
+	ALL_SLICES_OF("calibration_rollups", width_s)                                                        \
+	"UNION SELECT " width_s ", floor(extract(epoch FROM bucket_start) / 604800)::bigint FROM " table
+
+/* Hours before are not summed. */
+#define HOURS_SINCE "AND bucket_start >= calibration_hour_totals_since() "
+
+static const struct rebuild_totals {
+	const char *slices, *compare, *remove, *stored_slices, *add;
+} all_totals[] = {
+	{ SLICES_OF_TOTALS("86400", "calibration_totals"), COMPARE_TOTALS("86400", "calibration_totals", ""),
+	  "DELETE FROM calibration_totals", ALL_SLICES_OF("calibration_rollups", "86400") "GROUP BY 1, 2",
+	  "INSERT INTO calibration_totals " TOTALS("") },
+	{ SLICES_OF_TOTALS("3600", "calibration_hour_totals"),
+	  COMPARE_TOTALS("3600", "calibration_hour_totals", HOURS_SINCE),
+	  "DELETE FROM calibration_hour_totals", ALL_SLICES_OF("calibration_rollups", "3600") "GROUP BY 1, 2",
+	  "INSERT INTO calibration_hour_totals " TOTALS(HOURS_SINCE) },
+};
+
+static const char *const no_range[] = { "0" };
 
 err_t rebuild_tables_compare_totals(struct database *database, int64_t *ret_differing,
 				    struct err_detail *detail)
 {
-	const char *const since[] = { "0" };
-	return each_slice(database, SLICES_OF_TOTALS, COMPARE_TOTALS, since, 0, ret_differing, detail);
+	int64_t differing = 0;
+	for (size_t i = 0; i < sizeof all_totals / sizeof *all_totals; i++) {
+		int64_t found;
+		err_t err = each_slice(database, all_totals[i].slices, all_totals[i].compare, no_range, 0,
+				       &found, detail);
+		if (err)
+			return err;
+		differing += found;
+	}
+	*ret_differing = differing;
+	return ERR_OK;
 }
 
 static err_t copy_rows(struct database *database, const char *kind, const char *time, int64_t since_ms,
@@ -451,15 +479,20 @@ static err_t replace_slices(struct database *database, const char *stored_slices
 /* Triggers keep them up; whatever has spoilt them is mended here. */
 static err_t replace_totals(struct database *database, struct err_detail *detail)
 {
-	int64_t differing, added;
-	const char *const since[] = { "0" };
-	err_t err = rebuild_tables_compare_totals(database, &differing, detail);
-	if (err || differing == 0)
-		return err;
-	err = database_script(database, "DELETE FROM calibration_totals", detail);
-	return err ? err
-		   : each_slice(database, ALL_SLICES_OF("calibration_rollups", "86400") "GROUP BY 1, 2",
-				"INSERT INTO calibration_totals " TOTALS, since, 0, &added, detail);
+	for (size_t i = 0; i < sizeof all_totals / sizeof *all_totals; i++) {
+		const struct rebuild_totals *totals = &all_totals[i];
+		int64_t differing, added;
+		err_t err = each_slice(database, totals->slices, totals->compare, no_range, 0, &differing,
+				       detail);
+		if (!err && differing > 0)
+			err = database_script(database, totals->remove, detail);
+		if (!err && differing > 0)
+			err = each_slice(database, totals->stored_slices, totals->add, no_range, 0, &added,
+					 detail);
+		if (err)
+			return err;
+	}
+	return ERR_OK;
 }
 
 static err_t replace_days(struct database *database, const char *const *parameters,

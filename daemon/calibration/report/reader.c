@@ -9,8 +9,9 @@
 
 enum { LONGEST_WINDOW_S = 366 * CALIBRATION_DAY_S };
 
-/* Tables have calibration_totals since this version. */
-#define TOTALS_SINCE_VERSION 6
+/* Tables have calibration_totals since this version, and calibration_hour_totals. */
+#define TOTALS_SINCE_VERSION	  6
+#define HOUR_TOTALS_SINCE_VERSION 19
 
 #define COLUMNS                                                                                              \
 	"width_s, bucket_start, application, model, prompt_version, label_source, level, bin, cases, "       \
@@ -46,16 +47,24 @@ enum { LONGEST_WINDOW_S = 366 * CALIBRATION_DAY_S };
 #define TABLES                                                                                               \
 	"SELECT " COLUMNS " FROM calibration_buckets UNION ALL SELECT " COLUMNS " FROM calibration_rollups"
 
+#define TOTALS_OF(width_s, table)                                                                            \
+	"SELECT " width_s ", bucket_start, NULL, NULL, NULL, label_source, level, bin, cases, weight, "      \
+	"weight_squared, weight_correct, weight_confidence, weight_squared_error FROM " table
+
 /* Days of all segments in one: where none is asked for by name. */
+#define TABLES_AND_DAYS TABLES " WHERE width_s < 86400 UNION ALL " TOTALS_OF("86400", "calibration_totals")
+
+/* Hours as well, but for those that have not been summed. */
 #define TABLES_AND_TOTALS                                                                                    \
-	TABLES " WHERE width_s < 86400 UNION ALL SELECT 86400, bucket_start, NULL, NULL, NULL, "             \
-	       "label_source, level, bin, cases, weight, weight_squared, weight_correct, "                   \
-	       "weight_confidence, weight_squared_error FROM calibration_totals"
+	TABLES " WHERE width_s < 86400 AND bucket_start < calibration_hour_totals_since() "                  \
+	       "UNION ALL " TOTALS_OF("3600", "calibration_hour_totals") " UNION ALL " TOTALS_OF(            \
+		       "86400", "calibration_totals")
 
 #define NO_NAMES "NULL::text, NULL::text, NULL::text, "
 
 static const char read_segments[] = READ_BUCKETS(TABLES, SEGMENT_KEYS, SEGMENT_KEYS);
 static const char read_together[] = READ_BUCKETS(TABLES, "", NO_NAMES);
+static const char read_days_together[] = READ_BUCKETS(TABLES_AND_DAYS, "", NO_NAMES);
 static const char read_everything[] = READ_BUCKETS(TABLES_AND_TOTALS, "", NO_NAMES);
 
 /* Days miss the hours that have not been taken over yet (rollup.h); once there are none, none come. */
@@ -281,15 +290,17 @@ static err_t look_for_days(struct database *database, bool *ret_complete, struct
 	return err;
 }
 
-static const char *statement_of(const struct calibration_query *query)
+static const char *statement_of(const struct calibration_query *query, int version)
 {
 	if (query->by_segment)
 		return read_segments;
 	bool everything = !query->application && !query->model && !query->prompt_version && !query->segments;
-	return everything ? read_everything : read_together;
+	if (!everything)
+		return read_together;
+	return version < HOUR_TOTALS_SINCE_VERSION ? read_days_together : read_everything;
 }
 
-static err_t read_buckets(struct database *database, const struct calibration_query *query,
+static err_t read_buckets(struct database *database, const struct calibration_query *query, int version,
 			  struct calibration_reports *reports, PGresult **ret_result,
 			  struct err_detail *detail)
 {
@@ -315,7 +326,7 @@ static err_t read_buckets(struct database *database, const struct calibration_qu
 		query->segments ? only.model.data : NULL,
 		query->segments ? only.prompt_version.data : NULL,
 	};
-	return database_query(database, statement_of(query), sizeof parameters / sizeof *parameters,
+	return database_query(database, statement_of(query, version), sizeof parameters / sizeof *parameters,
 			      parameters, ret_result, detail);
 }
 
@@ -330,18 +341,25 @@ static struct calibration_reports new_reports(const struct calibration_query *qu
 	};
 }
 
-err_t calibration_read_entries(struct database *database, const struct calibration_query *query,
-			       struct arena *arena, struct calibration_reports *ret_reports,
-			       struct err_detail *detail)
+static err_t read_entries(struct database *database, const struct calibration_query *query, int version,
+			  struct arena *arena, struct calibration_reports *ret_reports,
+			  struct err_detail *detail)
 {
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
 	struct calibration_reports reports = new_reports(query);
-	err_t err = read_buckets(database, query, &reports, &result, detail);
+	err_t err = read_buckets(database, query, version, &reports, &result, detail);
 	if (err)
 		return err;
 	gather(result, query, arena, &reports);
 	*ret_reports = reports;
 	return ERR_OK;
+}
+
+err_t calibration_read_entries(struct database *database, const struct calibration_query *query,
+			       struct arena *arena, struct calibration_reports *ret_reports,
+			       struct err_detail *detail)
+{
+	return read_entries(database, query, calibration_schema_version(), arena, ret_reports, detail);
 }
 
 /* ---- rankings ---- */
@@ -420,6 +438,10 @@ static err_t look_for_any(struct database *database, struct calibration_reports 
 	return err;
 }
 
+/* Rows of an application lie together within a day, which the planner does not know: it would rather read the
+ * index of all days. */
+#define PREFER_INDEXES "SET random_page_cost = 1.1"
+
 err_t calibration_read(struct database *database, const struct calibration_query *query, struct arena *arena,
 		       struct calibration_reports *ret_reports, struct err_detail *detail)
 {
@@ -427,11 +449,13 @@ err_t calibration_read(struct database *database, const struct calibration_query
 	int version = 0;
 	err_t err = database_connect(database, NULL, detail);
 	if (!err)
+		err = database_script(database, PREFER_INDEXES, detail);
+	if (!err)
 		err = calibration_schema_read(database, &version, detail);
 	if (!err && version > 0 && version < TOTALS_SINCE_VERSION)
 		err = calibration_schema_mismatch(version, detail);
 	if (!err && version > 0)
-		err = calibration_read_entries(database, query, arena, &reports, detail);
+		err = read_entries(database, query, version, arena, &reports, detail);
 	reports.tables = version > 0;
 	if (!err && version > 0)
 		err = look_for_any(database, &reports, detail);

@@ -22,7 +22,8 @@ static err_t query_flag(struct database *database, const char *sql, bool *ret_fl
 	"AND has_table_privilege(t, 'UPDATE') AND has_table_privilege(t, 'DELETE')) "                        \
 	"AND has_table_privilege('calibration_sums', 'SELECT') "                                             \
 	"FROM unnest(ARRAY['calibration_positions', 'calibration_segments', 'calibration_buckets', "         \
-	"'calibration_rollups', 'calibration_totals', 'calibration_sequences', 'calibration_examples', "     \
+	"'calibration_rollups', 'calibration_totals', 'calibration_hour_totals', 'calibration_sequences', "  \
+	"'calibration_examples', "                                                                           \
 	"'calibration_models', 'calibration_model_looks', 'calibration_model_judgements', "                  \
 	"'calibration_claims', "                                                                             \
 	"'calibration_drift_episodes', 'calibration_events', 'calibration_feedback']) AS t"

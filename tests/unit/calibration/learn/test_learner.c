@@ -426,6 +426,11 @@ static void test_numbers_of_former_tables(void **state)
 		"ALTER TABLE calibration_events DROP COLUMN probability; "
 		"ALTER TABLE calibration_examples DROP COLUMN probability; "
 		"ALTER TABLE calibration_models DROP COLUMN unreadable; "
+		"DROP TABLE calibration_hour_totals; DROP FUNCTION calibration_add_hour_totals CASCADE; "
+		"DROP FUNCTION calibration_change_hour_totals CASCADE; "
+		"DROP FUNCTION calibration_remove_hour_totals CASCADE; "
+		"DROP FUNCTION calibration_hour_totals_since; "
+		"DROP INDEX calibration_rollup_days_application; "
 		"DELETE FROM calibration_migrations WHERE version >= 11");
 	store = new_store();
 	assert_true(fit_opposite(counting_database(store)));

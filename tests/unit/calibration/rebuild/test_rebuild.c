@@ -169,6 +169,12 @@ static void test_totals_that_were_changed(void **state)
 		"INSERT INTO calibration_totals SELECT bucket_start - interval '1 day', label_source, level, "
 		"bin, "
 		"7, 7, 7, 7, 7, 7 FROM calibration_totals LIMIT 1",
+		"UPDATE calibration_hour_totals SET cases = cases + 1 WHERE (bucket_start, bin) = "
+		"(SELECT bucket_start, bin FROM calibration_hour_totals LIMIT 1)",
+		"DELETE FROM calibration_hour_totals WHERE (bucket_start, bin) = "
+		"(SELECT bucket_start, bin FROM calibration_hour_totals LIMIT 1)",
+		"INSERT INTO calibration_hour_totals SELECT bucket_start - interval '1 hour', label_source, "
+		"level, bin, 7, 7, 7, 7, 7, 7 FROM calibration_hour_totals ORDER BY bucket_start LIMIT 1",
 	};
 	(void)state;
 	count_records(70);

@@ -824,7 +824,8 @@ static void test_as_many_days_as_it_takes(void **state)
 	int64_t now_ms = now_within_a_day(), today_s = now_ms / 86400000 * 86400;
 	count_single(now_ms);
 	snprintf(sql, sizeof sql,
-		 "TRUNCATE calibration_examples, calibration_rollups; DELETE FROM calibration_totals; "
+		 "TRUNCATE calibration_examples, calibration_rollups; DELETE FROM calibration_totals; DELETE "
+		 "FROM calibration_hour_totals; "
 		 "CREATE TEMP TABLE made AS SELECT to_timestamp(%lld - d * 86400) AS at, d, n FROM (VALUES "
 		 "(0, "
 		 "5000), (1, 5000), (2, 500)) AS v (d, n); "
@@ -928,7 +929,7 @@ static void test_single_cases_need_rights(void **state)
 	count_single(now_within_a_day());
 	run_sql("DROP ROLE IF EXISTS reporter; CREATE ROLE reporter LOGIN; GRANT USAGE ON SCHEMA public TO "
 		"reporter; GRANT SELECT ON calibration_migrations, calibration_buckets, calibration_rollups, "
-		"calibration_totals, calibration_drift_episodes TO reporter");
+		"calibration_totals, calibration_hour_totals, calibration_drift_episodes TO reporter");
 	snprintf(dsn, sizeof dsn, "%s user=reporter", server.socket_dsn);
 	for (int granted = 0; granted < 2; granted++) {
 		_cleanup_(database_cleanup) struct database *database = database_new(dsn, NULL);
@@ -986,7 +987,8 @@ static void test_samples_of_probabilities_are_weighed(void **state)
 	int64_t now_ms = now_within_a_day(), today_s = now_ms / 86400000 * 86400;
 	count_single(now_ms);
 	snprintf(sql, sizeof sql,
-		 "TRUNCATE calibration_examples, calibration_rollups; DELETE FROM calibration_totals; "
+		 "TRUNCATE calibration_examples, calibration_rollups; DELETE FROM calibration_totals; DELETE "
+		 "FROM calibration_hour_totals; "
 		 "CREATE TEMP TABLE made AS SELECT to_timestamp(%lld - d * 86400) AS at, d, cases FROM "
 		 "(VALUES "
 		 "(0, 100), (1, 1000)) AS v (d, cases); "

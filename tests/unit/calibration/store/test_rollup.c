@@ -66,14 +66,20 @@ static PGresult *read_rows(const char *sql)
 	"sum(weight * (confidence - correct) * (confidence - correct)) "                                     \
 	"FROM cases, (VALUES (300), (3600)) AS v (w) GROUP BY 1, 2, 3, 4, 5, 6, 7, 8 " CASES_ADD_UP
 
-static void make_version_4(void)
+static void read_script(char *ret_script, size_t size)
 {
-	char script[65536], sql[2048];
 	FILE *file = fopen(ASSAYD_SOURCE_DIR "/schemas/calibration.sql", "r");
 	assert_non_null(file);
-	size_t len = fread(script, 1, sizeof script - 1, file);
+	size_t len = fread(ret_script, 1, size, file);
 	fclose(file);
-	script[len] = '\0';
+	assert_true(len < size);
+	ret_script[len] = '\0';
+}
+
+static void make_version_4(void)
+{
+	char script[131072], sql[2048];
+	read_script(script, sizeof script);
 	char *end = strstr(script, "\n-- migration 5");
 	assert_non_null(end);
 	*end = '\0';
@@ -396,6 +402,34 @@ static void test_a_full_database_is_taken_over(void **state)
 	expect_windows(true);
 }
 
+#define WITHOUT_HOUR_TOTALS                                                                                  \
+	"DROP TABLE calibration_hour_totals; DROP FUNCTION calibration_add_hour_totals CASCADE; "            \
+	"DROP FUNCTION calibration_change_hour_totals CASCADE; DROP FUNCTION "                               \
+	"calibration_remove_hour_totals CASCADE; DROP FUNCTION calibration_hour_totals_since; "              \
+	"DROP INDEX calibration_rollup_days_application"
+
+/* Of the database that the test before left, forty days of hours: the last two weeks are summed over the
+ * segments, and what is before them is read as it was. */
+static void test_hours_of_a_full_database_are_summed(void **state)
+{
+	(void)state;
+	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store();
+	char script[131072];
+	read_script(script, sizeof script);
+	run_sql(WITHOUT_HOUR_TOTALS);
+	run_sql(strstr(script, "\n-- migration 19"));
+	expect("SELECT calibration_hour_totals_since() = (SELECT date_trunc('day', max(bucket_start), 'UTC') "
+	       "- "
+	       "interval '14 days' FROM calibration_rollups WHERE width_s = 3600)",
+	       "t");
+	expect("SELECT min(bucket_start) >= calibration_hour_totals_since() AND count(*) > 0 FROM "
+	       "calibration_hour_totals",
+	       "t");
+	expect_windows(true);
+	assert_int_equal(count_batch(store, 3, 0), ERR_OK);
+	expect_windows(true);
+}
+
 /* Of the database that the test before left: whole days go. */
 static void test_days_go_with_their_hours(void **state)
 {
@@ -413,6 +447,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_full_database_is_taken_over),
+		cmocka_unit_test(test_hours_of_a_full_database_are_summed),
 		cmocka_unit_test(test_days_go_with_their_hours),
 	};
 	log_set_level(LOG_LEVEL_WARNING);
