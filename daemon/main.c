@@ -48,6 +48,7 @@ static err_t dispatch(const struct options *options, struct err_detail *detail)
 				.action = options->rebuild			       ? CALIBRATION_REBUILD
 					  : options->verify			       ? CALIBRATION_VERIFY
 					  : options->model			       ? CALIBRATION_MODEL
+					  : options->documents			       ? CALIBRATION_DOCUMENTS
 					  : options->records || options->replays_topic ? CALIBRATION_REPLAY
 										       : CALIBRATION_REPORT,
 				.window = options->window,

@@ -972,3 +972,66 @@ SELECT calibration_share_rights('calibration_rollups', '{calibration_hour_totals
 
 COMMENT ON TABLE calibration_hour_totals IS 'the sums of hours over all segments, from calibration_hour_totals_since() on';
 COMMENT ON FUNCTION calibration_hour_totals_since IS 'hours from here on are in calibration_hour_totals';
+
+-- migration 20: which documents come with wrong answers
+
+-- What the retrieval of an example brought: the names of its documents, each once, as a JSON array. NULL: a program before
+-- this migration sampled it.
+ALTER TABLE calibration_examples ADD COLUMN documents jsonb;
+
+-- Documents by how many of the answers whose retrieval brought them are right, and how many of the application's others are.
+-- Of the sample of results: a case stands for those that were counted on its day and are not in the sample. "cases" and
+-- "correct" are those of the sample; accuracies are weighted, with the Wilson interval at 95 %.
+CREATE VIEW calibration_documents AS
+WITH sampled AS (
+	SELECT w.window_s, e.application, e.correct::integer AS correct, e.documents,
+		e.weight * greatest(1, coalesce(counted.cases::float8 / kept.cases, 1)) AS weight
+	FROM (VALUES (86400), (604800)) AS w (window_s)
+	JOIN calibration_examples e ON e.documents IS NOT NULL AND e.day >= (now() AT TIME ZONE 'UTC')::date - 7
+		AND e.scored_at <= now() AND e.scored_at >= now() - w.window_s * interval '1 second'
+	JOIN (
+		SELECT day, application, count(*) AS cases FROM calibration_examples
+		WHERE day >= (now() AT TIME ZONE 'UTC')::date - 7 GROUP BY 1, 2
+	) AS kept ON kept.day = e.day AND kept.application = e.application
+	LEFT JOIN (
+		SELECT (bucket_start AT TIME ZONE 'UTC')::date AS day, application, sum(cases) AS cases
+		FROM calibration_rollups WHERE width_s = 86400 AND label_source = 'RESULT'
+			AND bucket_start >= date_trunc('day', now() - interval '7 days', 'UTC') GROUP BY 1, 2
+	) AS counted ON counted.day = e.day AND counted.application = e.application
+), whole AS (
+	SELECT window_s, application, count(*) AS cases, sum(weight) AS weight, sum(weight * correct) AS weight_correct
+	FROM sampled GROUP BY 1, 2
+), named AS (
+	SELECT window_s, application, d.document_id, count(*) AS cases, sum(correct) AS correct, sum(weight) AS weight,
+		sum(weight * weight) AS weight_squared, sum(weight * correct) AS weight_correct
+	FROM sampled CROSS JOIN LATERAL jsonb_array_elements_text(documents) AS d (document_id) GROUP BY 1, 2, 3
+), figures AS (
+	SELECT n.window_s, n.application, n.document_id, n.cases, n.correct, n.weight_correct / n.weight AS accuracy,
+		n.weight * n.weight / n.weight_squared AS n, 1.959963984540054::float8 ^ 2 AS z2, w.cases - n.cases AS rest_cases,
+		CASE WHEN w.cases > n.cases THEN
+			greatest(0, least(1, (w.weight_correct - n.weight_correct) / nullif(w.weight - n.weight, 0))) END AS rest_accuracy
+	FROM named n JOIN whole w ON w.window_s = n.window_s AND w.application = n.application
+), halves AS (
+	SELECT *, 1.959963984540054 * sqrt(accuracy * (1 - accuracy) / n + z2 / (4 * n * n)) AS half FROM figures
+)
+SELECT window_s, application, document_id, cases, correct, accuracy,
+	greatest(0, (accuracy + z2 / (2 * n) - half) / (1 + z2 / n)) AS low,
+	least(1, (accuracy + z2 / (2 * n) + half) / (1 + z2 / n)) AS high, rest_cases, rest_accuracy
+FROM halves;
+
+-- Whoever reads the other views for dashboards reads this one.
+DO $$
+DECLARE
+	granted record;
+BEGIN
+	FOR granted IN
+		SELECT a.grantee FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) AS a
+		WHERE c.oid = 'calibration_summary'::regclass AND a.grantee <> c.relowner AND a.privilege_type = 'SELECT' GROUP BY 1
+	LOOP
+		EXECUTE format('GRANT SELECT ON calibration_documents TO %s',
+			CASE granted.grantee WHEN 0 THEN 'PUBLIC' ELSE granted.grantee::regrole::text END);
+	END LOOP;
+END $$;
+
+COMMENT ON COLUMN calibration_examples.documents IS 'documents that its retrieval brought';
+COMMENT ON VIEW calibration_documents IS 'how many answers are right with each document, over a day and a week';

@@ -3,6 +3,7 @@
 #include "calibration/rebuild/rebuild_print.h"
 #include "calibration/replay/replay_file.h"
 #include "calibration/replay/replay_print.h"
+#include "calibration/report/documents.h"
 #include "calibration/report/print.h"
 #include "calibration/report/print_models.h"
 #include "calibration/store/schema.h"
@@ -92,6 +93,33 @@ static err_t show_model(const struct calibration_options *options,
 	else
 		print_models_text(stdout, &models);
 	calibration_models_free(&models);
+	return ERR_OK;
+}
+
+static err_t show_documents(const struct calibration_options *options,
+			    const struct config_calibration *calibration, struct arena *arena,
+			    struct err_detail *detail)
+{
+	struct calibration_documents documents;
+	int64_t window_s = CALIBRATION_DOCUMENTS_WEEK_S;
+	err_t err = options->window ? parse_window(options->window, &window_s, detail) : ERR_OK;
+	if (err)
+		return err;
+	if (window_s != CALIBRATION_DOCUMENTS_DAY_S && window_s != CALIBRATION_DOCUMENTS_WEEK_S)
+		return err_fail(detail, ERR_USAGE, "--documents has the windows 24h and 7d, not \"%s\"",
+				options->window);
+	_cleanup_(database_cleanup) struct database *database =
+		database_new(calibration->dsn, calibration->password_file);
+	database_set_settings(database, "calibration.");
+	err = calibration_documents_read(database, window_s, options->application, arena, &documents, detail);
+	if (!err && !documents.tables)
+		err = calibration_schema_mismatch(0, detail);
+	if (err)
+		return err;
+	if (options->json)
+		calibration_documents_print_json(stdout, &documents);
+	else
+		calibration_documents_print(stdout, &documents);
 	return ERR_OK;
 }
 
@@ -369,6 +397,8 @@ err_t calibration_run(const struct calibration_options *options, struct err_deta
 	switch (options->action) {
 	case CALIBRATION_REPORT:
 		return report(options, &config->calibration, arena, detail);
+	case CALIBRATION_DOCUMENTS:
+		return show_documents(options, &config->calibration, arena, detail);
 	case CALIBRATION_MODEL:
 		return show_model(options, &config->calibration, arena, detail);
 	default:

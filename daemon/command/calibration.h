@@ -7,6 +7,7 @@
 enum calibration_action {
 	CALIBRATION_REPORT,
 	CALIBRATION_MODEL,
+	CALIBRATION_DOCUMENTS,
 	CALIBRATION_REPLAY,
 	CALIBRATION_VERIFY,
 	CALIBRATION_REBUILD
@@ -25,8 +26,8 @@ struct calibration_options {
 	bool json;
 };
 
-/* Prints the report, the model in use, what a replay, or what the verification or rebuild found; the latter
- * before it changes anything, and only if standard output takes it. ERR_CALIBRATION_DIFFERS: the verification
- * found differences; ERR_CALIBRATION_LOG: it had nothing to compare, or a rebuild would lose what only the
- * database has. Blocks; once, main thread. */
+/* Prints the report, the model in use, the documents, what a replay, or what the verification or rebuild
+ * found; the latter before it changes anything, and only if standard output takes it.
+ * ERR_CALIBRATION_DIFFERS: the verification found differences; ERR_CALIBRATION_LOG: it had nothing to
+ * compare, or a rebuild would lose what only the database has. Blocks; once, main thread. */
 err_t calibration_run(const struct calibration_options *options, struct err_detail *detail);

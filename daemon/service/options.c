@@ -20,6 +20,8 @@ const char options_help[] =
 	"                                    threshold on that share is right\n"
 	"  assayd calibration --config FILE --model [--json]\n"
 	"                                    what the learnt probability has learnt, and how good it is\n"
+	"  assayd calibration --config FILE --documents [--window 24h|7d] [--application NAME] [--json]\n"
+	"                                    which documents of the retrieval come with wrong answers\n"
 	"  assayd calibration --config FILE --replay RECORDS|--replay-topic [--window 1h|24h|7d]\n"
 	"                     [--model-version N] [--accuracy SHARE] [--json]\n"
 	"                                    what that configuration and model would have said of past\n"
@@ -73,7 +75,7 @@ static const struct command_options commands[] = {
 	{ "run", COMMAND_RUN, true, "chV", NULL },
 	{ "score", COMMAND_SCORE, false, "csjhV", NULL },
 	{ "check", COMMAND_CHECK, true, "cothV", NULL },
-	{ "calibration", COMMAND_CALIBRATION, true, "cwaympknjvrdhV", NULL },
+	{ "calibration", COMMAND_CALIBRATION, true, "cwaymDpknjvrdhV", NULL },
 	{ "tail", COMMAND_TAIL, true, "clubaejhV", "[TOPIC]" },
 	{ "show", COMMAND_SHOW, true, "cejhV", "EVENT_ID" },
 	{ "audit show", COMMAND_AUDIT_SHOW, true, "chV", "DIGEST" },
@@ -101,6 +103,7 @@ static const struct option long_options[] = {
 	{ "strict", no_argument, NULL, 't' },
 	{ "accuracy", required_argument, NULL, 'y' },
 	{ "model", no_argument, NULL, 'm' },
+	{ "documents", no_argument, NULL, 'D' },
 	{ "replay", required_argument, NULL, 'p' },
 	{ "model-version", required_argument, NULL, 'n' },
 	{ "replay-topic", no_argument, NULL, 'k' },
@@ -188,6 +191,9 @@ static void set_flag(struct options *options, int flag)
 	case 'N':
 		options->no_database = true;
 		break;
+	case 'D':
+		options->documents = true;
+		break;
 	case 'P':
 		options->partition = optarg;
 		break;
@@ -263,22 +269,28 @@ static err_t check_together(const struct options *options, struct err_detail *de
 			   accuracy = { "accuracy", options->accuracy }, model = { "model", options->model },
 			   replay = { "replay", options->records },
 			   topic = { "replay-topic", options->replays_topic },
-			   version = { "model-version", options->model_version };
-	const struct given others[] = { window, application, version, accuracy, model, replay, topic };
+			   version = { "model-version", options->model_version },
+			   documents = { "documents", options->documents };
+	const struct given others[] = { window, application, version, accuracy,
+					model,	replay,	     topic,   documents };
 	if (options->dry_run && !options->rebuild)
 		return err_fail(detail, ERR_USAGE, "--dry-run needs --rebuild; see assayd --help");
 	if (options->verify && options->rebuild)
 		return err_fail(detail, ERR_USAGE, "--verify and --rebuild exclude each other");
 	if (options->verify || options->rebuild)
-		return check_action(options->verify ? "verify" : "rebuild", others, 7, detail);
+		return check_action(options->verify ? "verify" : "rebuild", others, 8, detail);
 	if (options->records)
-		return check_action("replay", (const struct given[]){ window, application, model, topic }, 4,
+		return check_action("replay",
+				    (const struct given[]){ window, application, model, topic, documents }, 5,
 				    detail);
 	if (options->replays_topic)
-		return check_action("replay-topic", (const struct given[]){ application, model }, 2, detail);
+		return check_action("replay-topic", (const struct given[]){ application, model, documents },
+				    3, detail);
 	if (options->model_version)
 		return err_fail(detail, ERR_USAGE,
 				"--model-version needs --replay or --replay-topic; see assayd --help");
+	if (options->documents)
+		return check_action("documents", (const struct given[]){ accuracy, model }, 2, detail);
 	return options->model ? check_action("model", others, 4, detail) : ERR_OK;
 }
 

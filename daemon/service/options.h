@@ -34,6 +34,7 @@ struct options {
 	const char *application;   /* calibration, tail: of this application alone; or NULL */
 	const char *accuracy;	   /* calibration: what ought to be right above a threshold; or NULL */
 	bool model;		   /* calibration: the learnt probability */
+	bool documents;		   /* calibration: which of them come with wrong answers */
 	const char *records;	   /* calibration: the file of a replay; or NULL */
 	bool replays_topic;	   /* calibration: a replay of the scored topic */
 	const char *model_version; /* calibration: of a replay; or NULL */

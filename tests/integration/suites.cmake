@@ -4,7 +4,7 @@ suite(audit_interop 120)
 suite(audit_log 400 COVERS audit/keeper/keeper audit/keeper/keeper_publisher audit/publish/checkpoint_topic command/audit_begin_again command/audit_key command/audit_log
   command/audit_prove command/audit_verify command/check_audit)
 suite(avro_interop 180)
-suite(calibration 180 COVERS command/calibration kafka/topic_reader)
+suite(calibration 240 COVERS calibration/report/documents command/calibration kafka/topic_reader)
 suite(cli 400 SANITIZED
   COVERS command/check command/check_files command/check_http command/config_digest command/findings command/score command/score_view
   command/settings service/options main address/environment common/output common/pem common/terminal)

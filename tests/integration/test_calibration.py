@@ -1,6 +1,7 @@
 """Late truth through the daemon, and the commands that count the calibration again."""
 
 import json
+import math
 import pathlib
 import subprocess
 import time
@@ -210,3 +211,57 @@ def test_probability_is_learnt_from_labels(rig):
         time.sleep(1)
     assert latest[0]["value"] > 0.6 > 0.4 > latest[1]["value"], latest
     assert all(each["low"] <= each["value"] <= each["high"] and each["model"] >= 1 for each in latest)
+
+
+def wilson(right, cases):
+    z2, share = 1.959963984540054 ** 2, right / cases
+    half = math.sqrt(z2 * share * (1 - share) / cases + z2 * z2 / (4 * cases * cases))
+    return [(share + z2 / (2 * cases) + sign * half) / (1 + z2 / cases) for sign in (-1, 1)]
+
+
+def test_documents_that_come_with_wrong_answers(rig):
+    """Counted from the records that came out, by whoever reads them."""
+    stale = 'prices "2019"\\old\tä'
+    answers = [events.CITY_COUNT, "SELECT c.city FROM customers AS c"]
+    rig.start(judge=None, calibration={"model": "map"})
+
+    def retrieval(number):
+        names = ["handbook", None, "handbook", stale if number % 3 == 0 else "prices"] + [f"only {number}"] * (number % 7 == 0)
+        return {"chunks": [{**events.GOOD_RETRIEVAL["chunks"][0], "chunk_id": f"c{place}", "document_id": name}
+                           for place, name in enumerate(names)]}
+
+    rig.send([events.message(events.event(answers[number % 3 == 0 and number % 4 > 0 or number % 20 == 7], target="shop", application="fed",
+                                          ground_truth=TRUTH, retrieval=retrieval(number))) for number in range(240)])
+    records = [record for _, record in rig.scored(240)]
+    rig.await_calibration(records)
+    labels = [({chunk["document_id"] for chunk in record["input"]["retrieval"]["chunks"]} - {None}, record["label"]["correct"]) for record in records]
+    expected = {}
+    for name in set().union(*(names for names, _ in labels)):
+        known = [correct for names, correct in labels if name in names]
+        rest = [correct for names, correct in labels if name not in names]
+        low, high = wilson(sum(known), len(known))
+        expected[name] = (len(known), sum(known), sum(known) / len(known), max(0, low), min(1, high), len(rest), sum(rest) / len(rest) if rest else None)
+    assert len(expected) > 30 and expected[stale][4] < expected[stale][6] and expected["handbook"][5] == 0
+
+    def near(found):
+        return {name: [value if value is None else round(float(value), 9) for value in values] for name, values in found.items()}
+
+    rows = rig.postgres.execute("""SELECT document_id, cases, correct, accuracy, low, high, rest_cases, rest_accuracy FROM calibration_documents
+                                   WHERE window_s = 604800 AND application = 'fed'""", rig.calibration_database)
+    assert near({name: values for name, *values in rows}) == near(expected)
+    found = json.loads(calibration(rig, "--documents", "--json", "--application", "fed").stdout)
+    assert found["documents_count"] == len(expected) and found["documents"][0]["document_id"] == stale
+    assert near({item["document_id"]: [item[key] for key in ("cases", "correct", "accuracy", "low", "high", "rest_cases", "rest_accuracy")]
+                 for item in found["documents"]}) == near(expected)
+    assert not json.loads(calibration(rig, "--documents", "--json", "--application", "nobody").stdout)["documents"]
+    shown = calibration(rig, "--documents", "--window", "24h").stdout
+    first = shown.splitlines()[2]
+    assert "worse" in first and 'prices "2019"' in first and "(fed)" in first and "\t" not in first and "only" not in shown, shown
+    assert calibration(rig, "--documents", "--window", "1h").returncode == 64
+
+    assert calibration(rig, "--verify").returncode == 0
+    rig.postgres.execute("UPDATE calibration_examples SET documents = '[\"made up\"]' WHERE documents ? 'prices'", rig.calibration_database)
+    assert calibration(rig, "--verify").returncode == DIFFERS
+    assert rig.daemon.terminate() == 0
+    assert calibration(rig, "--rebuild").returncode == 0
+    assert len(json.loads(calibration(rig, "--documents", "--json").stdout)["documents"]) == len(expected)

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-enum { SEGMENT_TEXT_BYTES = 256, MAX_FEATURES = 256, MAX_FEATURE_NAME = 64 };
+enum { SEGMENT_TEXT_BYTES = 256, MAX_FEATURES = 256, MAX_FEATURE_NAME = 64, MAX_DOCUMENTS = 32 };
 
 #define MAX_FEATURE 1e6
 
@@ -133,6 +133,52 @@ static str_t write_features(const struct scored_query *scored, struct arena *are
 	return text;
 }
 
+static bool is_among(str_t name, const str_t *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (str_equal(names[i], name))
+			return true;
+	return false;
+}
+
+static void append_json_text(struct buf *json, str_t text)
+{
+	buf_append_char(json, '"');
+	for (size_t i = 0; i < text.len; i++) {
+		unsigned char c = (unsigned char)text.ptr[i];
+		if (c < ' ')
+			buf_printf(json, "\\u%04x", c);
+		else if (c == '"' || c == '\\')
+			buf_printf(json, "\\%c", c);
+		else
+			buf_append_char(json, (char)c);
+	}
+	buf_append_char(json, '"');
+}
+
+/* A JSON array of the first documents, in the order of the chunks. Names that are too long are cut. */
+static str_t write_documents(const struct scored_query *scored, struct arena *arena)
+{
+	const struct retrieval *retrieval = scored->input ? scored->input->retrieval : NULL;
+	str_t names[MAX_DOCUMENTS];
+	size_t count = 0;
+	struct buf json = BUF_INIT;
+	buf_append_char(&json, '[');
+	for (size_t i = 0; retrieval && i < retrieval->chunks_count && count < MAX_DOCUMENTS; i++) {
+		str_t name = calibration_segment_text(retrieval->chunks[i].document_id);
+		if (!str_present(name) || !storable(name) || is_among(name, names, count))
+			continue;
+		if (count > 0)
+			buf_append_char(&json, ',');
+		append_json_text(&json, name);
+		names[count++] = name;
+	}
+	buf_append_char(&json, ']');
+	str_t text = arena_str(arena, buf_str(&json));
+	buf_free(&json);
+	return text;
+}
+
 /* One that is out of range is none: what it was is not the calibration's to say. */
 static opt_double_t read_probability(const struct record_confidence *confidence)
 {
@@ -162,6 +208,8 @@ err_t calibration_case_read(const struct codec *codec, const void *data, size_t 
 		.event = calibration_event_key(scored->event_id),
 		.key = calibration_event_key(scored->event_id),
 		.features = write_features(scored, arena),
+		.documents =
+			label && label->source == LABEL_RESULT ? write_documents(scored, arena) : STR_NONE,
 		.probability = read_probability(&scored->confidence),
 	};
 	if (scored->confidence.overall.set && !calibration_case_valid(&item))
@@ -223,6 +271,10 @@ static void append_case(struct case_columns *columns, const struct calibration_c
 		append_double(&columns->probability, item->probability.value);
 	else
 		buf_append_text(&columns->probability, "NULL");
+	if (str_present(item->documents) && item->key.text[0])
+		array_append_quoted(&columns->documents, item->documents);
+	else
+		buf_append_text(&columns->documents, "NULL");
 }
 
 void case_columns_make(struct case_columns *columns, const struct calibration_case *cases, size_t count)

@@ -47,6 +47,7 @@ struct calibration_case {
 	/* likewise, whether or not it is remembered; empty: it is not sampled */
 	struct calibration_event_key key;
 	str_t features; /* that are not 0, by name, as JSON, with CALIBRATION_QUESTION; absent: it has none */
+	str_t documents; /* of its retrieval, each once, as a JSON array; absent: the label is no result */
 	opt_double_t probability; /* 0..1, as its record has it */
 	bool untested;		  /* the probability is not kept for the test of drift */
 	int32_t partition;	  /* of its record, likewise below; for those that are remembered */
@@ -85,7 +86,7 @@ struct case_tables {
 /* Cases as arrays of PostgreSQL, one a column. */
 struct case_columns {
 	struct buf scored_at, application, model, prompt_version, source, level, confidence, weight, correct;
-	struct buf event, partition, offset, key, features, probability;
+	struct buf event, partition, offset, key, features, probability, documents;
 };
 
 /*

@@ -230,6 +230,8 @@ static void test_examples_that_were_changed(void **state)
 		{ "UPDATE calibration_examples SET model = 'another' WHERE " FIRST_EXAMPLE, 1 },
 		{ "UPDATE calibration_examples SET features = NULL WHERE " FIRST_EXAMPLE, 1 },
 		{ "UPDATE calibration_examples SET probability = 0.42 WHERE " FIRST_EXAMPLE, 1 },
+		{ "UPDATE calibration_examples SET documents = '[\"another\"]' WHERE " FIRST_EXAMPLE, 1 },
+		{ "UPDATE calibration_examples SET documents = NULL WHERE " FIRST_EXAMPLE, 0 },
 		{ "UPDATE calibration_examples SET features = features || '{\"length\": 2.25}' WHERE "
 		  "" FIRST_EXAMPLE,
 		  1 },
