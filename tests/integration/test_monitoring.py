@@ -3,11 +3,14 @@ and a journal that tells of many events in few lines."""
 
 import collections
 import contextlib
+import json
 import re
 import shutil
 import socket
 import subprocess
 import time
+import urllib.error
+import urllib.parse
 import urllib.request
 
 import pytest
@@ -106,6 +109,59 @@ def test_what_rules_ask_for_is_there(busy):
     for name, wanted in rules.selectors():
         wanted.pop("job", None)
         assert name in rules.OTHERS or any(wanted.items() <= labels.items() for labels in samples[name]), (name, wanted)
+
+
+@pytest.fixture
+def prometheus(busy, tmp_path):
+    """ask(expression): what a real Prometheus that scrapes the daemon says now."""
+    with socket.create_server(("127.0.0.1", 0)) as place:
+        port = place.getsockname()[1]
+    (tmp_path / "prometheus.yml").write_text(
+        "global: { scrape_interval: 1s }\n"
+        f"scrape_configs: [ {{ job_name: assayd, static_configs: [ {{ targets: [ '127.0.0.1:{busy.daemon.http_port}' ] }} ] }} ]\n")
+    with open(tmp_path / "prometheus.log", "w", encoding="utf-8") as log:
+        server = subprocess.Popen(["prometheus", f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/data",
+                                   f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=log)
+
+    def ask(expression):
+        query = urllib.parse.urlencode({"query": expression})
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/query?{query}", timeout=60) as reply:
+                return json.load(reply)["data"]["result"]
+        except urllib.error.HTTPError as error:
+            raise AssertionError((expression, error.read().decode())) from error
+
+    deadline = time.monotonic() + 120
+    while True:  # two scrapes make a rate
+        with contextlib.suppress(urllib.error.URLError, ConnectionError):
+            if ask("count_over_time(assayd_ready[1m]) >= 3"):
+                break
+        assert time.monotonic() < deadline, (tmp_path / "prometheus.log").read_text()
+        time.sleep(0.5)
+    yield ask
+    server.terminate()
+    server.wait(60)
+
+
+@pytest.mark.skipif(not shutil.which("prometheus"), reason="there is no prometheus")
+def test_every_panel_of_the_dashboard_shows_something(prometheus):
+    """Each expression is one of Prometheus' language, and what it asks of a daemon that has everything is there."""
+    dashboard = json.loads((rules.FOLDER / "assayd.dashboard.json").read_text(encoding="utf-8"))
+    panels = [panel for panel in dashboard["panels"] if panel["type"] != "row"]
+    assert len(panels) > 20 and len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
+    asked = [(panel["title"], target) for panel in panels for target in panel["targets"]]
+    assert len(asked) == len([text for text in rules.expressions() if "$instance" in text])
+    for title, target in asked:
+        expression = target["expr"].replace("$__rate_interval", "1m").replace("$instance", ".*")
+        found = prometheus(expression)
+        assert found, (title, expression)
+        assert all(set(re.findall(r"{{(\w+)}}", target["legendFormat"])) <= set(series["metric"]) for series in found), (title, found[:2])
+    for variable in dashboard["templating"]["list"]:
+        if variable["type"] == "query":
+            name, label = re.fullmatch(r"label_values\((\w+), (\w+)\)", variable["query"]["query"]).groups()
+            assert all(label in series["metric"] for series in prometheus(name))
+    for name in ("queries", "actions", "decisions", "safety_verdicts", "labels", "evaluations"):
+        assert any(f"assayd_application_{name}_total" in target["expr"] for _, target in asked), name
 
 
 def test_idle_clients_do_not_keep_prometheus_out(busy):
