@@ -2,6 +2,7 @@
 
 #include "audit/checkpoint.h"
 #include "command/audit_log.h"
+#include "common/terminal.h"
 
 /* Only a log that was stopped: one that grows knows its topic. */
 static err_t open_stopped(struct audit_store *store, const struct audit_store_log *log, const char *name,
@@ -40,11 +41,13 @@ static err_t begin_again(struct audit_store *store, const struct audit_store_log
 	else
 		err = audit_store_apply(store, &step, 1, &failed, detail);
 	if (!err)
-		printf("The audit log of partition %d of %s begins again at offset %lld: leaf %llu says so. "
-		       "It "
-		       "was stopped: %s\n",
-		       (int)log->partition, log->topic, (long long)low,
-		       (unsigned long long)growth.from.range.size, position->stopped);
+		terminal_print_line(
+			stdout,
+			"The audit log of partition %d of %s begins again at offset %lld: leaf %llu says so. "
+			"It "
+			"was stopped: %s",
+			(int)log->partition, log->topic, (long long)low,
+			(unsigned long long)growth.from.range.size, position->stopped);
 	growth_free(&growth);
 	return err;
 }

@@ -5,6 +5,7 @@
 #include "audit/verify/partition_check.h"
 #include "command/audit_log.h"
 #include "common/output.h"
+#include "common/terminal.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -288,6 +289,13 @@ static err_t take_line(struct verification *verification, const struct export_fi
 	return partition_check_add(part->check, line->offset, line->key, line->value);
 }
 
+/* Of which Kafka makes names. */
+static bool is_topic(const char *name)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+	return *name && !name[strspn(name, letters)];
+}
+
 DEFINE_CLEANUP(FILE, stream_cleanup, fclose)
 
 static err_t read_export(struct verification *verification, const char *path)
@@ -309,7 +317,10 @@ static err_t read_export(struct verification *verification, const char *path)
 				       reason.message);
 		if (!err && !verification->topic) {
 			verification->topic = arena_str(verification->arena, line.topic).ptr;
-			err = read_checkpoints(verification);
+			err = is_topic(verification->topic)
+				      ? read_checkpoints(verification)
+				      : err_fail(verification->detail, ERR_JSON_SHAPE,
+						 "%s: line %ld: that is no name of a topic", path, number);
 		}
 		if (!err)
 			err = take_line(verification, &line, number);
@@ -356,19 +367,21 @@ static void print_part(const struct verification *verification, const struct par
 		       (unsigned long long)result->gone);
 	puts(result->whole ? "; the tree follows from the records alone" : "");
 	if (str_present(part->stopped))
-		printf("  stopped: %.*s\n", (int)part->stopped.len, part->stopped.ptr);
+		terminal_print_line(stdout, "  stopped: %.*s", (int)part->stopped.len, part->stopped.ptr);
 	for (size_t i = 0; i < part->marks_count; i++)
-		printf("  mark: leaf %llu: %s from offset %lld to %lld%s%s\n",
-		       (unsigned long long)part->marks[i].index,
-		       part->marks[i].mark.kind == LEAF_MARK_GAP ? "deleted unread" : "the log begins again",
-		       (long long)part->marks[i].mark.from_offset, (long long)part->marks[i].mark.to_offset,
-		       *part->marks[i].reason ? ": " : "", part->marks[i].reason);
+		terminal_print_line(
+			stdout, "  mark: leaf %llu: %s from offset %lld to %lld%s%s",
+			(unsigned long long)part->marks[i].index,
+			part->marks[i].mark.kind == LEAF_MARK_GAP ? "deleted unread" : "the log begins again",
+			(long long)part->marks[i].mark.from_offset, (long long)part->marks[i].mark.to_offset,
+			*part->marks[i].reason ? ": " : "", part->marks[i].reason);
 	if (part->bad)
-		printf("  checkpoint: %u are not signed by a trusted key, the first %s\n", part->bad,
-		       part->first_bad);
+		terminal_print_line(stdout, "  checkpoint: %u are not signed by a trusted key, the first %s",
+				    part->bad, part->first_bad);
 	for (uint64_t i = 0; i < result->differences_count && i < PARTITION_CHECK_DIFFERENCES; i++)
-		printf("  %s: %s\n", partition_check_kind_name(result->differences[i].kind),
-		       result->differences[i].text);
+		terminal_print_line(stdout, "  %s: %s",
+				    partition_check_kind_name(result->differences[i].kind),
+				    result->differences[i].text);
 	if (result->differences_count > PARTITION_CHECK_DIFFERENCES)
 		printf("  and %llu more differences\n",
 		       (unsigned long long)result->differences_count - PARTITION_CHECK_DIFFERENCES);

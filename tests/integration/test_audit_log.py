@@ -299,6 +299,10 @@ def test_exports_that_were_tampered_with(signed):
         assert status == DIFFERS and parts[1]["verified"] and parts[0]["differences_count"] == 1
         return tuple(parts[0]["differences"][0][name] for name in ("kind", "from_offset", "to_offset"))
 
+    for hostile in ("not JSON", '{"topic": "a\\u001b[2J", "partition": 0, "offset": 1, "key": null, "value": null}'):
+        file.write_text(hostile + "\n", encoding="utf-8")
+        done = command("verify", *offline)
+        assert done.returncode == DIFFERS and "line 1: " in done.stderr and "\x1b" not in done.stdout + done.stderr, done
     file.write_text("".join(lines), encoding="utf-8")
     assert verified(log, *offline, config=False)[0] == 0 and verified(log, "--export", str(file))[0] == 0
     value = bytearray(base64.b64decode(record["value"]))
