@@ -6,7 +6,7 @@
 struct cache_entry {
 	struct list_node node; /* in `used`, the most recently used last */
 	struct digest_node by_key;
-	int64_t stored_us;
+	int64_t given_us;
 	double score;
 	bool has_reason;
 	size_t reason_len;
@@ -85,7 +85,7 @@ bool cache_get(struct cache *cache, const unsigned char key[DIGEST_BYTES], int64
 	struct cache_entry *entry = find(cache, key);
 	if (!entry)
 		return false;
-	if (now_us >= entry->stored_us + cache->ttl_us) {
+	if (now_us >= entry->given_us + cache->ttl_us) {
 		drop(cache, entry);
 		return false;
 	}
@@ -97,7 +97,7 @@ bool cache_get(struct cache *cache, const unsigned char key[DIGEST_BYTES], int64
 	return true;
 }
 
-void cache_put(struct cache *cache, const unsigned char key[DIGEST_BYTES], int64_t now_us,
+void cache_put(struct cache *cache, const unsigned char key[DIGEST_BYTES], int64_t given_us,
 	       const struct cached_verdict *verdict)
 {
 	struct cache_entry *former = find(cache, key);
@@ -111,7 +111,7 @@ void cache_put(struct cache *cache, const unsigned char key[DIGEST_BYTES], int64
 	if (!entry)
 		abort();
 	memcpy(entry->by_key.key, key, DIGEST_BYTES);
-	entry->stored_us = now_us;
+	entry->given_us = given_us;
 	entry->score = verdict->score;
 	entry->has_reason = str_present(verdict->reason);
 	entry->reason_len = verdict->reason.len;

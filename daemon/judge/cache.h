@@ -26,8 +26,8 @@ void cache_resize(struct cache *cache, size_t size_bytes, int64_t ttl_s);
 bool cache_get(struct cache *cache, const unsigned char key[DIGEST_BYTES], int64_t now_us,
 	       struct cached_verdict *ret_verdict);
 
-/* Keeps a copy; one that is larger than the whole cache is not kept. */
-void cache_put(struct cache *cache, const unsigned char key[DIGEST_BYTES], int64_t now_us,
+/* Keeps a copy of one that was given at that time; one that is larger than the whole cache is not kept. */
+void cache_put(struct cache *cache, const unsigned char key[DIGEST_BYTES], int64_t given_us,
 	       const struct cached_verdict *verdict);
 
 /* Bytes in use, with what the entries cost beside their texts. */

@@ -64,11 +64,12 @@ static void close_exchange(struct dispatcher *dispatcher, struct exchange *excha
 
 /* ---- the verdicts in memory ---- */
 
+/* `age_us`: how long ago it was given. */
 static void keep(struct dispatcher *dispatcher, const struct exchange *exchange,
-		 const struct cached_verdict *kept)
+		 const struct cached_verdict *kept, int64_t age_us)
 {
 	pthread_mutex_lock(&dispatcher->cache_mutex);
-	cache_put(dispatcher->cache, exchange->by_key.key, clock_monotonic_us(), kept);
+	cache_put(dispatcher->cache, exchange->by_key.key, clock_monotonic_us() - age_us, kept);
 	pthread_mutex_unlock(&dispatcher->cache_mutex);
 }
 
@@ -118,7 +119,7 @@ static void conclude(struct dispatcher *dispatcher, struct exchange *exchange)
 	const struct judge_verdict *verdict = &exchange->verdict;
 	if (verdict->error == ERR_OK) {
 		struct cached_verdict kept = { verdict->score, verdict->reason };
-		keep(dispatcher, exchange, &kept);
+		keep(dispatcher, exchange, &kept, 0);
 		if (dispatcher->shared)
 			shared_cache_put(dispatcher->shared, exchange->by_key.key, exchange->lookup.kind,
 					 &kept);
@@ -176,7 +177,8 @@ static void open_exchange(struct dispatcher *dispatcher, struct judge_call *call
 	memcpy(exchange->lookup.by_key.key, key, DIGEST_BYTES);
 	exchange->lookup.kind = call->kind;
 	exchange->lookup.asker = dispatcher;
-	if (dispatcher->shared &&
+	exchange->lookup.ttl_us = dispatcher->bounds.cache_ttl_s * 1000000;
+	if (dispatcher->shared && exchange->lookup.ttl_us > 0 &&
 	    shared_cache_ask(dispatcher->shared, &exchange->lookup, clock_monotonic_us()))
 		list_append(&dispatcher->looking, &exchange->node);
 	else
@@ -186,7 +188,7 @@ static void open_exchange(struct dispatcher *dispatcher, struct judge_call *call
 static void use_shared(struct dispatcher *dispatcher, struct exchange *exchange)
 {
 	struct cached_verdict kept = { exchange->lookup.score, exchange->lookup.reason };
-	keep(dispatcher, exchange, &kept);
+	keep(dispatcher, exchange, &kept, exchange->lookup.age_us);
 	exchange->verdict = (struct judge_verdict){ .score = kept.score, .reason = kept.reason };
 	dispatcher->stats.hits += (int64_t)exchange->calls.count;
 	dispatcher->stats.shared_hits++;

@@ -42,7 +42,7 @@ struct judge_settings {
 	bool wait_when_saturated;     /* wait for a slot however long it takes */
 	unsigned max_in_flight;
 	unsigned max_attempts;
-	int64_t cache_ttl_s;
+	int64_t cache_ttl_s; /* of a verdict, from when it was given, whichever cache has it */
 	size_t cache_bytes;
 	const char *cache_dsn; /* PostgreSQL for a cache that instances share; NULL or "": none. This and
 				  the next four: those of the first member are all members' */

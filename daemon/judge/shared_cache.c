@@ -22,9 +22,12 @@
 
 #define UNSENT_US 1000
 
+/* Older than any time to live. */
+#define AGE_MAX_S 1e11
+
 #define READ                                                                                                 \
-	"SELECT key, score, left(reason, 2000), kind = 'relevance' FROM judge_verdicts WHERE key = ANY "     \
-	"($1::bytea[]) "                                                                                     \
+	"SELECT key, score, left(reason, 2000), kind = 'relevance', extract(epoch FROM now() - "             \
+	"stored_at)::float8 FROM judge_verdicts WHERE key = ANY ($1::bytea[]) "                              \
 	"AND stored_at > now() - make_interval(secs => $2)"
 
 struct shared_cache {
@@ -197,6 +200,15 @@ static bool is_verdict(enum judge_question kind, bool relevance, double score)
 	return score == 0 || score == 0.5 || score == 1;
 }
 
+/* Since it was given, as PostgreSQL's clock has it: none is younger than nothing. */
+static int64_t read_age_us(const PGresult *result, int row)
+{
+	double age_s = PQgetlength(result, row, 4) == 8 ? read_double(PQgetvalue(result, row, 4)) : INFINITY;
+	if (!(age_s < AGE_MAX_S))
+		age_s = AGE_MAX_S;
+	return age_s > 0 ? (int64_t)(age_s * 1e6) : 0;
+}
+
 /* The look-up that the row answers, taken out of `asked`; or NULL. */
 static struct shared_lookup *take_answered(struct digest_table *asked, const PGresult *result, int row)
 {
@@ -214,9 +226,12 @@ static void read_row(struct shared_cache *shared, struct digest_table *asked, co
 {
 	struct shared_lookup *lookup = take_answered(asked, result, row);
 	double score = lookup ? read_double(PQgetvalue(result, row, 1)) : 0;
-	if (!lookup || !is_verdict(lookup->kind, PQgetvalue(result, row, 3)[0] != 0, score))
+	int64_t age_us = read_age_us(result, row);
+	if (!lookup || !is_verdict(lookup->kind, PQgetvalue(result, row, 3)[0] != 0, score) ||
+	    age_us >= lookup->ttl_us)
 		return;
 	lookup->found = true;
+	lookup->age_us = age_us;
 	lookup->score = score;
 	lookup->reason = STR_NONE;
 	if (!PQgetisnull(result, row, 2))

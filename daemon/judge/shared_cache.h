@@ -35,16 +35,18 @@ struct shared_cache_options {
 	void *context;
 };
 
-/* One verdict that is asked for. The caller owns it, and sets the key, and the kind. */
+/* One verdict that is asked for. The caller owns it, and sets the key, the kind and the time to live. */
 struct shared_lookup {
 	struct list_node node;	   /* the cache's until it is finished, then in the list of finished ones */
 	struct digest_node by_key; /* its key; the rest is the cache's */
 	enum judge_question kind;
+	int64_t ttl_us;	  /* one that was given longer ago is a miss */
 	void *asker;	  /* the caller's */
 	int64_t since_us; /* the cache's: it waits */
 	bool found;
+	int64_t age_us; /* when found: since it was given; likewise below */
 	double score;
-	str_t reason; /* when found: valid until the next shared_cache_run */
+	str_t reason; /* valid until the next shared_cache_run */
 };
 
 struct shared_cache_stats {

@@ -25,12 +25,14 @@ static const unsigned char script[] = {
 static const struct migrations migrations = { (const char *)script, "judge_migrations", 7236837301,
 					      "judge tables" };
 
-/* Sorted, so that two instances that store the same rows at a time wait for each other, and no more. */
+/* Sorted, so that two instances that store the same rows at a time wait for each other, and no more. What
+ * waited for PostgreSQL is as old as it is, and replaces nothing that is younger. */
 #define STORE                                                                                                \
-	"INSERT INTO judge_verdicts (key, kind, score, reason) SELECT DISTINCT ON (key) key, kind, score, "  \
-	"reason FROM unnest($1::bytea[], $2::text[], $3::float8[], $4::text[]) AS put (key, kind, score, "   \
-	"reason) ORDER BY key ON CONFLICT (key) DO UPDATE SET score = excluded.score, reason = "             \
-	"excluded.reason, stored_at = now()"
+	"INSERT INTO judge_verdicts (key, kind, score, reason, stored_at) SELECT DISTINCT ON (key) key, "    \
+	"kind, score, reason, now() - make_interval(secs => age) FROM unnest($1::bytea[], $2::text[], "      \
+	"$3::float8[], $4::text[], $5::float8[]) AS put (key, kind, score, reason, age) ORDER BY key, age "  \
+	"ON CONFLICT (key) DO UPDATE SET score = excluded.score, reason = excluded.reason, stored_at = "     \
+	"excluded.stored_at WHERE judge_verdicts.stored_at <= excluded.stored_at"
 
 #define SWEEP                                                                                                \
 	"DELETE FROM judge_verdicts WHERE key IN (SELECT key FROM judge_verdicts WHERE stored_at < now() - " \
@@ -40,6 +42,7 @@ struct put {
 	struct list_node node;
 	unsigned char key[DIGEST_BYTES];
 	enum judge_question kind;
+	int64_t given_us;
 	double score;
 	bool has_reason;
 	size_t reason_len;
@@ -86,6 +89,7 @@ void shared_cache_keeper_put(struct keeper *keeper, const unsigned char key[DIGE
 		abort();
 	memcpy(put->key, key, DIGEST_BYTES);
 	put->kind = kind;
+	put->given_us = clock_monotonic_us();
 	put->score = verdict->score;
 	put->has_reason = str_present(verdict->reason);
 	put->reason_len = verdict->reason.len;
@@ -132,29 +136,33 @@ static err_t store_batch(struct keeper *keeper, size_t *ret_count, struct err_de
 	_cleanup_(buf_free) struct buf kinds = BUF_INIT;
 	_cleanup_(buf_free) struct buf scores = BUF_INIT;
 	_cleanup_(buf_free) struct buf reasons = BUF_INIT;
+	_cleanup_(buf_free) struct buf ages = BUF_INIT;
+	int64_t now_us = clock_monotonic_us();
 	size_t count = 0;
 	LIST_FOREACH (node, &keeper->pending) {
 		const struct put *put = put_of(node);
-		char score[32];
+		char score[32], age[32];
 		if (count++ == BATCH_MAX)
 			break;
 		snprintf(score, sizeof score, "%.17g", put->score);
 		array_append_bytes(&keys, put->key, DIGEST_BYTES);
 		array_append(&kinds, put->kind == JUDGE_RELEVANCE ? STR("relevance") : STR("correctness"));
 		array_append(&scores, str_from(score));
+		snprintf(age, sizeof age, "%.6f", (double)(now_us - put->given_us) / 1e6);
+		array_append(&ages, str_from(age));
 		if (put->has_reason)
 			array_append(&reasons, (str_t){ put->reason, put->reason_len });
 		else
 			array_append_null(&reasons);
 	}
 	*ret_count = count > BATCH_MAX ? BATCH_MAX : count;
-	struct buf *const arrays[] = { &keys, &kinds, &scores, &reasons };
-	const char *values[4];
-	for (size_t i = 0; i < 4; i++) {
+	struct buf *const arrays[] = { &keys, &kinds, &scores, &reasons, &ages };
+	const char *values[5];
+	for (size_t i = 0; i < 5; i++) {
 		array_end(arrays[i]);
 		values[i] = arrays[i]->data;
 	}
-	return database_query(keeper->writer, STORE, 4, values, NULL, detail);
+	return database_query(keeper->writer, STORE, 5, values, NULL, detail);
 }
 
 static void drop_pending(struct keeper *keeper, size_t count)

@@ -92,6 +92,33 @@ def idle_hit_ms(rig, questions, before):
     return statistics.median(relevance_ms(last))
 
 
+def test_verdicts_count_for_their_time_to_live(rig):
+    """Beside the shared cache, too, which keeps them for longer; after a start; and from memory for what is left of it."""
+    ages = []
+
+    def ask(cached, aged=None):
+        if aged:
+            rig.postgres.execute(f"UPDATE judge_verdicts SET stored_at = now() - interval '{aged}'", rig.calibration_database)
+        rig.send(messages_of(["Is it still so?"]))
+        ages.append(cached)
+        records = sorted((record for _, record in rig.scored(len(ages))), key=lambda record: record["scored_at"])
+        assert records[-1]["judge"]["relevance"]["cached"] == cached
+        assert rig.judge.calls() == ages.count(False)
+
+    rig.start(judge={"cache_ttl_s": 3600})
+    ask(False)
+    ask(True)
+    for aged, cached in (("2 hours", False), ("50 min", True), ("61 min", False)):
+        assert rig.daemon.terminate() == 0
+        rig.daemon.start()
+        ask(cached, aged)
+    assert rig.daemon.terminate() == 0
+    rig.daemon.config["judge"]["cache_ttl_s"] = 0
+    rig.daemon.start()
+    for _ in range(3):
+        ask(False)
+
+
 def test_one_call_for_a_thousand_at_once(rig):
     rig.judge.answer = lambda prompt: Answer(delay_s=2)
     rig.start()

@@ -230,6 +230,77 @@ static void test_retention(void **state)
 	assert_int_equal(run_sql("SELECT count(*) FROM judge_verdicts"), 10);
 }
 
+/* What was given longer ago than the time to live counts neither from the table nor from memory, into which
+ * it came with its age; with none nothing does. Rows are kept for as long as the retention says, and count
+ * again where they may be as old. */
+static void test_verdicts_grow_old_wherever_they_are(void **state)
+{
+	(void)state;
+	static const struct {
+		int64_t ttl_s;
+		size_t cached;
+	} cases[] = {
+		{ 4000, 10 }, { 7000, 10 }, { 3000, 0 }, { 3000, 10 }, { 0, 0 }, { 0, 0 }, { 7000, 10 }
+	};
+	struct judge_settings settings = shared_settings();
+	struct err_detail detail = { "" };
+	settings.cache_retention_s = 2592000;
+	struct judge *judge = start_connected(&settings);
+	ask_many(judge, 10, "");
+	await_rows(10);
+	judge_stop(judge);
+	run_sql("UPDATE judge_verdicts SET stored_at = now() - interval '3600 s'");
+	judge = start_connected(&settings); /* 3600: just too old */
+	assert_int_equal(ask_many(judge, 5, ""), 0);
+	judge_stop(judge);
+	run_sql("UPDATE judge_verdicts SET stored_at = now() - interval '3600 s'");
+	settings.cache_ttl_s = 7000;
+	judge = start_connected(&settings);
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		settings.cache_ttl_s = cases[i].ttl_s;
+		settings.max_in_flight--; /* shows when the thread has taken it over */
+		assert_int_equal(judge_reload(judge, &settings, 1, &detail), ERR_OK);
+		await_judge_stat(judge, slots, settings.max_in_flight);
+		assert_int_equal(ask_many(judge, 10, ""), cases[i].cached);
+	}
+	await_judge_stat(judge, shared_hits, 20); /* of the first case and of the last */
+	assert_int_equal(run_sql("SELECT count(*) FROM judge_verdicts"), 10);
+	judge_stop(judge);
+}
+
+/* Members may have times to live of their own. */
+static void test_members_have_their_own_time_to_live(void **state)
+{
+	(void)state;
+	struct judge_settings settings[2] = { shared_settings(), shared_settings() };
+	settings[0].name = "one";
+	settings[1].name = "two";
+	settings[1].cache_ttl_s = 7200;
+	for (int life = 0; life < 2; life++) {
+		struct judge_batch batch;
+		struct judge *judge = NULL;
+		struct err_detail detail = { "" };
+		settings[0].cache_retention_s = settings[1].cache_retention_s = 86400;
+		assert_int_equal(judge_start(settings, 2, &judge, &detail), ERR_OK);
+		await_connection(judge, 1);
+		judge_batch_init(&batch, judge, 40);
+		for (size_t i = 0; i < batch.count; i++) {
+			batch.calls[i].member = i % 2;
+			batch.calls[i].question = arena_printf(batch.calls[i].arena, "question %zu", i / 2);
+		}
+		judge_batch_submit(&batch);
+		judge_batch_wait(&batch);
+		for (size_t i = 0; i < batch.count; i++) {
+			assert_int_equal(batch.calls[i].verdict.error, ERR_OK);
+			assert_int_equal(batch.calls[i].verdict.cached, life == 1 && i % 2 == 1);
+		}
+		await_rows(40);
+		judge_stop(judge);
+		judge_batch_free(&batch);
+		run_sql("UPDATE judge_verdicts SET stored_at = now() - interval '90 min'");
+	}
+}
+
 /* The table is everybody's: what is no verdict there is none here. */
 static void test_rows_are_checked(void **state)
 {
@@ -276,6 +347,10 @@ static void test_away_and_back(void **state)
 	await_rows(60);
 	judge_stop(judge);
 	assert_int_equal(judge_server_count(&server, "requests"), 60);
+	/* As old as they are: all were given before PostgreSQL came back. */
+	assert_int_equal(run_sql("SELECT count(*) FROM judge_verdicts WHERE stored_at < "
+				 "pg_postmaster_start_time()"),
+			 60);
 }
 
 static PGconn *lock_table(void)
@@ -609,6 +684,8 @@ int main(void)
 		cmocka_unit_test_setup(test_migrations_are_applied_once, forget_verdicts),
 		cmocka_unit_test_setup(test_failures_are_not_stored, forget_verdicts),
 		cmocka_unit_test_setup(test_retention, forget_verdicts),
+		cmocka_unit_test_setup(test_verdicts_grow_old_wherever_they_are, forget_verdicts),
+		cmocka_unit_test_setup(test_members_have_their_own_time_to_live, forget_verdicts),
 		cmocka_unit_test_setup(test_rows_are_checked, forget_verdicts),
 		cmocka_unit_test_setup(test_away_and_back, forget_verdicts),
 		cmocka_unit_test_setup(test_silence_is_a_miss, forget_verdicts),
