@@ -7,8 +7,8 @@
 
 const char *event_metrics_answer_name(enum event_metrics_answer answer)
 {
-	static const char *const names[ANSWER_COUNT_] = { "verdict",   "cached",  "identical",
-							  "saturated", "timeout", "failed" };
+	static const char *const names[ANSWER_COUNT_] = { "verdict", "cached",	"identical", "saturated",
+							  "spent",   "timeout", "failed" };
 	return names[answer];
 }
 
@@ -78,6 +78,8 @@ static enum event_metrics_answer answer_of(const struct record_judge_score *scor
 		return ANSWER_IDENTICAL;
 	if (str_is(score->status, err_name(ERR_JUDGE_SATURATED)))
 		return ANSWER_SATURATED;
+	if (str_is(score->status, err_name(ERR_JUDGE_SPENT)))
+		return ANSWER_SPENT;
 	return str_is(score->status, err_name(ERR_JUDGE_TIMEOUT)) ? ANSWER_TIMEOUT : ANSWER_FAILED;
 }
 

@@ -20,6 +20,7 @@ enum event_metrics_answer {
 	ANSWER_CACHED,
 	ANSWER_IDENTICAL, /* to the ground truth */
 	ANSWER_SATURATED, /* no place in time */
+	ANSWER_SPENT,	  /* the tokens of the day are */
 	ANSWER_TIMEOUT,
 	ANSWER_FAILED,
 	ANSWER_COUNT_

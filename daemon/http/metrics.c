@@ -359,6 +359,7 @@ static void write_judge(struct exposition *out, struct judge *judge, struct pipe
 	WRITE_JUDGES(out, JUDGE_REQUESTS, judge, requests);
 	write_judge_hits(out, judge);
 	WRITE_JUDGES(out, JUDGE_SATURATED, judge, saturated);
+	WRITE_JUDGES(out, JUDGE_SPENT, judge, spent);
 	WRITE_JUDGES(out, JUDGE_FAILED, judge, failed);
 	write_judge_tokens(out, judge);
 	if (pipeline)

@@ -1,7 +1,8 @@
 /*
- * Keeps what was spent of the day's tokens across restarts: a small file in the state directory, replaced as
- * a whole. After a crash of the machine it may be gone or old, and then the budget is fuller than it was.
- * Blocks on the disk; one thread at a time. `now_us`: the monotonic clock, `wall_ms`: since 1970.
+ * Keeps what was spent of the day's tokens, and what a request takes, across restarts: a small file in the
+ * state directory, replaced as a whole. After a crash of the machine it may be gone or old, and then the
+ * budget is fuller than it was. Blocks on the disk; one thread at a time. `now_us`: the monotonic clock,
+ * `wall_ms`: since 1970.
  */
 #pragma once
 

@@ -5,8 +5,10 @@
 
 #define ROUND_MS       1000 /* the longest wait between two signs of life */
 #define BUDGET_SAVE_US 1000000
-#define SPENT_US       120000000
-#define LOG_AGAIN_US   600000000
+
+/* No place takes longer to come, but for the tokens of another day. */
+#define PLACE_US     120000000
+#define LOG_AGAIN_US 600000000
 
 static struct judge_call *call_of(struct list_node *node)
 {
@@ -36,7 +38,9 @@ static void answer(struct dispatcher *dispatcher, struct judge_call *call,
 {
 	fill_in(call, verdict, cached);
 	dispatcher->stats.saturated += verdict->error == ERR_JUDGE_SATURATED;
-	dispatcher->stats.failed += verdict->error != ERR_OK && verdict->error != ERR_JUDGE_SATURATED;
+	dispatcher->stats.spent += verdict->error == ERR_JUDGE_SPENT;
+	dispatcher->stats.failed += verdict->error != ERR_OK && verdict->error != ERR_JUDGE_SATURATED &&
+				    verdict->error != ERR_JUDGE_SPENT;
 	call->done(call, call->context);
 }
 
@@ -249,16 +253,6 @@ void dispatcher_admit(struct dispatcher *dispatcher, struct judge_call *call)
 		open_exchange(dispatcher, call, key);
 }
 
-/* What an answer cost, for the limits. Some servers do not tell: four bytes are a token then, more or less.
- */
-static int64_t cost_of(const struct exchange *exchange, int64_t reported_tokens)
-{
-	long status = exchange->transfer.status;
-	if (reported_tokens > 0 || status < 200 || status > 299)
-		return reported_tokens;
-	return (int64_t)(exchange->request.len + exchange->transfer.response.len) / 4;
-}
-
 /* What the end of a transfer says about the server's limits. */
 static void note_limits(struct dispatcher *dispatcher, const struct exchange *exchange, int64_t prompt_tokens,
 			int64_t completion_tokens, int64_t now_us)
@@ -273,7 +267,7 @@ static void note_limits(struct dispatcher *dispatcher, const struct exchange *ex
 	}
 	if (exchange->fault.err != ERR_OK)
 		return;
-	int64_t tokens = cost_of(exchange, prompt_tokens + completion_tokens);
+	int64_t tokens = exchange_tokens(exchange, prompt_tokens + completion_tokens);
 	limits_answered(&dispatcher->limits, others, tokens, now_us);
 	dispatcher->budget_changed |= dispatcher->bounds.tokens_per_day > 0 && tokens > 0;
 }
@@ -376,18 +370,6 @@ static void resume_paused(struct dispatcher *dispatcher, int64_t now_us)
 	}
 }
 
-/* All other limits let the next one through within a minute. */
-static void note_spent(struct dispatcher *dispatcher, int64_t now_us)
-{
-	int64_t left_us = dispatcher->next_start_us - now_us;
-	if (dispatcher->next_start_us == INT64_MAX || left_us < SPENT_US || dispatcher->spent_logged)
-		return;
-	dispatcher->spent_logged = true;
-	log_warning("%s.tokens_per_day is used up: no requests to %s for %lld min; events %s",
-		    dispatcher->endpoint.setting, dispatcher->endpoint.who, (long long)(left_us / 60000000),
-		    dispatcher->bounds.queue_wait_us < 0 ? "wait until then" : "go on unjudged");
-}
-
 /* Gives slots to those that wait, in their order; turns them away while the breaker is open. */
 static void start_waiting(struct dispatcher *dispatcher, int64_t now_us)
 {
@@ -395,13 +377,12 @@ static void start_waiting(struct dispatcher *dispatcher, int64_t now_us)
 	while (!list_empty(&dispatcher->waiting)) {
 		struct exchange *exchange = exchange_of(dispatcher->waiting.head.next);
 		bool allowed = circuit_breaker_allows(&dispatcher->breaker, now_us);
+		limits_expect(&dispatcher->limits, exchange_expected_tokens(exchange));
 		if (allowed)
 			dispatcher->next_start_us = limits_ready_us(&dispatcher->limits,
 								    dispatcher_in_flight(dispatcher), now_us);
-		if (allowed && dispatcher->next_start_us > now_us) {
-			note_spent(dispatcher, now_us);
+		if (allowed && dispatcher->next_start_us > now_us)
 			return;
-		}
 		dispatcher->spent_logged &= !allowed;
 		list_remove(&dispatcher->waiting, &exchange->node);
 		if (allowed) {
@@ -414,35 +395,79 @@ static void start_waiting(struct dispatcher *dispatcher, int64_t now_us)
 	}
 }
 
-/* Answers the calls of a waiting exchange that have waited too long; returns when the next one will have. */
-static int64_t expire_calls(struct dispatcher *dispatcher, struct exchange *exchange, int64_t now_us)
+/* What is known of the slots to come. */
+struct outlook {
+	int64_t now_us;
+	int64_t place_us; /* none comes before this, for any reason */
+	int64_t day_us;	  /* nor before this, for want of the day's tokens */
+};
+
+/* Until when a call that waits can use a slot. */
+static int64_t patience_us(const struct dispatcher *dispatcher, const struct exchange *exchange,
+			   const struct judge_call *call, int64_t now_us)
+{
+	int64_t since_us = exchange->waiting_since_us > call->submitted_us ? exchange->waiting_since_us
+									   : call->submitted_us;
+	return dispatcher->bounds.queue_wait_us < 0 ? now_us + PLACE_US
+						    : since_us + dispatcher->bounds.queue_wait_us;
+}
+
+/* Why a call that can use a slot until then waits in vain; ERR_OK: it may get one. */
+static err_t why_in_vain(const struct outlook *outlook, int64_t until_us)
+{
+	if (outlook->day_us > outlook->now_us && outlook->day_us > until_us)
+		return ERR_JUDGE_SPENT;
+	return until_us <= outlook->now_us || outlook->place_us > until_us ? ERR_JUDGE_SATURATED : ERR_OK;
+}
+
+static void note_spent(struct dispatcher *dispatcher, const struct outlook *outlook)
+{
+	int64_t left_us = outlook->day_us - outlook->now_us;
+	if (dispatcher->spent_logged)
+		return;
+	dispatcher->spent_logged = true;
+	log_warning("%s.tokens_per_day is used up: no requests to %s for %lld min; events go on %s",
+		    dispatcher->endpoint.setting, dispatcher->endpoint.who,
+		    (long long)(left_us / 60000000 + 1),
+		    dispatcher->endpoint.name ? "without it" : "unjudged");
+}
+
+/* Answers the calls of a waiting exchange that have waited too long, or would wait in vain; returns when the
+ * next one will have. */
+static int64_t expire_calls(struct dispatcher *dispatcher, struct exchange *exchange,
+			    const struct outlook *outlook)
 {
 	int64_t next_us = INT64_MAX;
 	LIST_FOREACH_SAFE (node, &exchange->calls) {
 		struct judge_call *call = call_of(node);
-		int64_t since_us = exchange->waiting_since_us > call->submitted_us
-					   ? exchange->waiting_since_us
-					   : call->submitted_us;
-		int64_t expires_us = since_us + dispatcher->bounds.queue_wait_us;
-		if (expires_us <= now_us) {
+		int64_t until_us = patience_us(dispatcher, exchange, call, outlook->now_us);
+		err_t err = why_in_vain(outlook, until_us);
+		if (err == ERR_JUDGE_SPENT)
+			note_spent(dispatcher, outlook);
+		if (err != ERR_OK) {
 			list_remove(&exchange->calls, node);
-			answer_error(dispatcher, call, ERR_JUDGE_SATURATED);
-		} else if (expires_us < next_us) {
-			next_us = expires_us;
+			answer_error(dispatcher, call, err);
+		} else if (until_us < next_us) {
+			next_us = until_us;
 		}
 	}
 	return next_us;
 }
 
+/* Looks at each only where one at least is given up, or may be. */
 static void expire_waiting(struct dispatcher *dispatcher, int64_t now_us)
 {
-	if (now_us < dispatcher->next_expiry_us)
+	bool endless = dispatcher->bounds.queue_wait_us < 0;
+	int64_t first_us = endless ? now_us + PLACE_US : dispatcher->next_expiry_us;
+	const struct outlook outlook = { now_us, limits_earliest_us(&dispatcher->limits, now_us),
+					 limits_day_us(&dispatcher->limits, now_us) };
+	if (first_us > now_us && outlook.place_us <= first_us)
 		return;
 	dispatcher->next_expiry_us = INT64_MAX;
 	LIST_FOREACH_SAFE (node, &dispatcher->waiting) {
 		struct exchange *exchange = exchange_of(node);
-		int64_t next_us = expire_calls(dispatcher, exchange, now_us);
-		if (next_us < dispatcher->next_expiry_us)
+		int64_t next_us = expire_calls(dispatcher, exchange, &outlook);
+		if (next_us < dispatcher->next_expiry_us && !endless)
 			dispatcher->next_expiry_us = next_us;
 		if (list_empty(&exchange->calls)) {
 			list_remove(&dispatcher->waiting, node);

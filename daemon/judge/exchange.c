@@ -10,6 +10,10 @@
 /* What a request mostly has around its texts, with what is escaped in them. */
 #define FRAME_BYTES 1024
 
+/* More or less; and of a reply. */
+#define BYTES_A_TOKEN 4
+#define REPLY_TOKENS  100
+
 static const struct judge_call *first_call(const struct exchange *exchange)
 {
 	return container_of(exchange->calls.head.next, const struct judge_call, node);
@@ -43,6 +47,22 @@ void exchange_key(const struct endpoint *endpoint, const struct prompts *prompts
 	buf_append_u32(&image, (uint32_t)call->kind);
 	prompt_image(prompts, call->kind, &values, &image);
 	hash_sha256(image.data, image.len, ret_key);
+}
+
+int64_t exchange_expected_tokens(const struct exchange *exchange)
+{
+	const struct judge_call *call = first_call(exchange);
+	size_t template = prompts_text(exchange->prompts).len / JUDGE_QUESTIONS;
+	size_t values = call->question.len + call->sql.len + call->truth_sql.len + call->schema.len;
+	return (int64_t)(template + values) / BYTES_A_TOKEN + REPLY_TOKENS;
+}
+
+int64_t exchange_tokens(const struct exchange *exchange, int64_t reported)
+{
+	long status = exchange->transfer.status;
+	if (reported > 0 || status < 200 || status > 299)
+		return reported;
+	return (int64_t)(exchange->request.len + exchange->transfer.response.len) / BYTES_A_TOKEN;
 }
 
 static void set_error(struct exchange *exchange, err_t err, str_t message)

@@ -67,5 +67,12 @@ err_t exchange_write(struct exchange *exchange, struct endpoint *endpoint);
  */
 enum exchange_step exchange_read(struct exchange *exchange, struct endpoint *endpoint, int64_t now_us);
 
+/* What it can be expected to take, by the length of its texts. */
+int64_t exchange_expected_tokens(const struct exchange *exchange);
+
+/* What the answer to its last transfer took, for the limits: as the server has reported, or by its length
+ * where the server does not tell. */
+int64_t exchange_tokens(const struct exchange *exchange, int64_t reported);
+
 /* Ends it with an error; the message is the error's own text. */
 void exchange_fail(struct exchange *exchange, err_t err);

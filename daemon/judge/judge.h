@@ -39,7 +39,7 @@ struct judge_settings {
 	const char *prompt_directory; /* relevance.txt and correctness.txt; NULL: the built-in ones */
 	int64_t timeout_ms;	      /* of one call from sending, retries included */
 	int64_t queue_wait_ms;	      /* the longest wait for a slot when skipping */
-	bool wait_when_saturated;     /* wait for a slot however long it takes */
+	bool wait_when_saturated;     /* wait for a slot however long it takes, but not for another day */
 	unsigned max_in_flight;
 	unsigned max_attempts;
 	int64_t cache_ttl_s; /* of a verdict, from when it was given, whichever cache has it */
@@ -65,6 +65,7 @@ struct judge_stats {
 	int64_t shared_calls; /* and the calls of these requests */
 	int64_t shared;	      /* calls that joined a request that was open already */
 	int64_t saturated;    /* calls that found no slot in time */
+	int64_t spent;	      /* calls that were not asked because the tokens of the day are spent */
 	int64_t failed;	      /* calls that ended in another error */
 	int64_t prompt_tokens;
 	int64_t completion_tokens;

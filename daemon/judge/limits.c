@@ -82,13 +82,14 @@ static void window_spend(struct window *window, int64_t amount, int64_t now_us)
 	window->total += amount;
 }
 
-/* When so much more can be spent; one that alone exceeds the limit goes when nothing else is spent. */
-static int64_t window_ready_us(struct window *window, int64_t amount, int64_t now_us)
+/* When so much more can be spent beside what others are about to spend; one that alone exceeds the limit goes
+ * when nothing else is spent, nor about to be. */
+static int64_t window_ready_us(struct window *window, int64_t others, int64_t amount, int64_t now_us)
 {
 	if (window->limit == 0)
 		return now_us;
 	window_advance(window, now_us);
-	int64_t excess = window->total + least(amount, window->limit) - window->limit;
+	int64_t excess = window->total + others + least(amount, window->limit) - window->limit;
 	if (excess <= 0)
 		return now_us;
 	for (int64_t number = window->newest - LIMITS_SLOTS + 1;; number++) {
@@ -139,15 +140,43 @@ void limits_change(struct limits *limits, unsigned max_in_flight, int64_t reques
 	limits->day_tokens.limit = tokens_per_day;
 }
 
-int64_t limits_retry_us(struct limits *limits, unsigned others, int64_t now_us)
+void limits_expect(struct limits *limits, int64_t tokens)
 {
-	int64_t tokens = (int64_t)(limits->mean_tokens * (others + 1));
+	limits->expected_tokens = (double)tokens;
+}
+
+/* When a window of tokens has room for one more beside so many others that have not told yet what they took.
+ */
+static int64_t tokens_ready_us(const struct limits *limits, struct window *window, unsigned others,
+			       int64_t now_us)
+{
+	double each = limits->mean_tokens > 0 ? limits->mean_tokens : limits->expected_tokens;
+	return window_ready_us(window, (int64_t)(each * others), later((int64_t)each, 1), now_us);
+}
+
+/* What was learnt of the server's pace left aside: that may be taken back. */
+static int64_t set_ready_us(struct limits *limits, unsigned others, int64_t now_us)
+{
 	int64_t ready_us = later(now_us, limits->paused_until_us);
 	ready_us = later(ready_us, pace_ready_us(&limits->pace, now_us));
-	ready_us = later(ready_us, pace_learned_ready_us(&limits->learned, now_us));
-	ready_us = later(ready_us, window_ready_us(&limits->requests, 1, now_us));
-	ready_us = later(ready_us, window_ready_us(&limits->minute_tokens, later(tokens, 1), now_us));
-	return later(ready_us, window_ready_us(&limits->day_tokens, later(tokens, 1), now_us));
+	ready_us = later(ready_us, window_ready_us(&limits->requests, 0, 1, now_us));
+	ready_us = later(ready_us, tokens_ready_us(limits, &limits->minute_tokens, others, now_us));
+	return later(ready_us, tokens_ready_us(limits, &limits->day_tokens, others, now_us));
+}
+
+int64_t limits_retry_us(struct limits *limits, unsigned others, int64_t now_us)
+{
+	return later(set_ready_us(limits, others, now_us), pace_learned_ready_us(&limits->learned, now_us));
+}
+
+int64_t limits_earliest_us(struct limits *limits, int64_t now_us)
+{
+	return set_ready_us(limits, 0, now_us);
+}
+
+int64_t limits_day_us(struct limits *limits, int64_t now_us)
+{
+	return tokens_ready_us(limits, &limits->day_tokens, 0, now_us);
 }
 
 int64_t limits_ready_us(struct limits *limits, unsigned in_flight, int64_t now_us)
@@ -279,9 +308,10 @@ void limits_export_day(struct limits *limits, int64_t now_us, int64_t ret_spent[
 }
 
 void limits_import_day(struct limits *limits, int64_t now_us, const int64_t spent[LIMITS_SLOTS],
-		       int64_t elapsed_us)
+		       int64_t elapsed_us, double mean_tokens)
 {
 	struct window *window = &limits->day_tokens;
+	limits->mean_tokens = mean_tokens;
 	window_init(window, window->limit, DAY_US, now_us);
 	int64_t steps = elapsed_us <= 0 ? 0 : elapsed_us / window->slot_us;
 	for (int64_t i = 0; i + steps < LIMITS_SLOTS; i++) {

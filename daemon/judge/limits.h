@@ -9,7 +9,9 @@
  * would leave us one place for ever: where asking less has cost answers and spared no refusals, and those are
  * the fewer, they are put up with for a while. Within every span of a minute or a day at most the limit is
  * asked for; requests are besides paced, with bursts of a sixth of the limit. Tokens are known only when they
- * are spent: what is in flight is counted as the mean of what was, so that a budget is overdrawn by little.
+ * are spent: what is in flight, and the one that is to start, are counted as the mean of what was (of the
+ * last few), or what is expected while nothing was, so that a budget is overdrawn only by what calls take
+ * beyond that. One that alone exceeds a budget starts when nothing of it is spent or in flight.
  * Pure: the time is handed in. Not thread-safe.
  */
 #pragma once
@@ -49,6 +51,7 @@ struct limits {
 	int64_t patient_until_us;	 /* refusals do not narrow */
 	int64_t paused_until_us;	 /* as the server asked */
 	double mean_tokens;		 /* of a request; 0: none is known */
+	double expected_tokens;		 /* until it is */
 	struct pace pace;
 	struct pace_learned learned;
 	struct window requests, minute_tokens, day_tokens;
@@ -69,6 +72,16 @@ int64_t limits_ready_us(struct limits *limits, unsigned in_flight, int64_t now_u
 /* The same of a request that has its place already and is to be sent once more, beside so many others. */
 int64_t limits_retry_us(struct limits *limits, unsigned others, int64_t now_us);
 
+/* Before this none can start, whatever becomes of those in flight: now_us, or later. What is taken for
+ * granted is that the next one takes as much as the mean. */
+int64_t limits_earliest_us(struct limits *limits, int64_t now_us);
+
+/* The same by the tokens of the day alone. */
+int64_t limits_day_us(struct limits *limits, int64_t now_us);
+
+/* What a request is expected to take, for as long as none was answered. */
+void limits_expect(struct limits *limits, int64_t tokens);
+
 /* A request is sent. */
 void limits_sent(struct limits *limits, int64_t now_us);
 
@@ -83,7 +96,8 @@ struct limits_refusal {
 };
 void limits_refused(struct limits *limits, const struct limits_refusal *refusal, int64_t now_us);
 
-/* What was spent of the day's tokens, the newest slot first; and back, `elapsed_us` later. */
+/* What was spent of the day's tokens, the newest slot first; and back, `elapsed_us` later, with the mean of a
+ * request as it was then (0: not known). */
 void limits_export_day(struct limits *limits, int64_t now_us, int64_t ret_spent[LIMITS_SLOTS]);
 void limits_import_day(struct limits *limits, int64_t now_us, const int64_t spent[LIMITS_SLOTS],
-		       int64_t elapsed_us);
+		       int64_t elapsed_us, double mean_tokens);

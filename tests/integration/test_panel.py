@@ -117,16 +117,44 @@ def test_one_that_fails_leaves_the_others(panel):
     assert now.value("assayd_judge_tokens", judge="three", kind="prompt") == 0
 
 
+def test_one_whose_tokens_are_spent_leaves_the_others(panel):
+    """However long its events would wait for a slot they do not wait for another day, nor after the next start."""
+    rig = panel.rig
+    daemon = panel.start({}, {"tokens_per_day": 300, "when_saturated": "wait"}, {"tokens_per_day": 300, "queue_wait_ms": 600_000})
+    panel.say(90, 40, 50)
+    for life, count in enumerate((10, 5)):
+        rig.send([events.message(events.sure(question=f"Number {number} of life {life}?")) for number in range(count)])
+        records = sorted((record for _, record in rig.scored(10 + life * 5)), key=lambda record: record["scored_at"])[-count:]
+        assert [judge.calls() for judge in panel.judges] == [10 + life * 5, 2, 2], "120 tokens a call"
+        reasons = [[each["unjudged_reason"] for each in record["judge"]["panel"]] for record in records]
+        for number in (1, 2):
+            assert sorted(each[number] or "" for each in reasons) == [""] * 2 * (1 - life) + ["TOKENS_SPENT"] * (8 if life == 0 else 5)
+        for record, reason in zip(records, reasons):
+            failed = [name for name, why in zip(NAMES, reason) if why]
+            assert [(error["metric"], error["code"]) for error in record["errors"]] == [
+                ("relevance", "judge_tokens_spent")] * len(failed)
+            assert [error["message"] for error in record["errors"]] == [
+                f"judge \"{name}\": the judge's tokens of the day are spent" for name in failed]
+            assert record["evaluation"]["degraded"] == bool(failed) and record["judge"]["decision"] != "UNJUDGED"
+        metrics = await_metrics(daemon, lambda now: now.value("assayd_judge_answers", judge="three", question="relevance",
+                                                              answer="spent") == (8, 5)[life])
+        assert metrics.value("assayd_judge_spent", judge="two") == (8, 5)[life]
+        assert metrics.value("assayd_judge_saturated") == metrics.value("assayd_judge_failed") == 0
+        assert 'tokens_per_day is used up: no requests to the judge "two"' in daemon.log_tail(200)
+        if life == 0:
+            assert daemon.terminate() == 0
+            daemon.start()
+
+
 def test_nobody_answers(panel):
     rig = panel.rig
-    panel.start({"tokens_per_day": 1, "queue_wait_ms": 1}, {"tokens_per_day": 1, "queue_wait_ms": 1},
-                {"tokens_per_day": 1, "queue_wait_ms": 1})
+    panel.start({"tokens_per_day": 1}, {"tokens_per_day": 1, "when_saturated": "wait"}, {"tokens_per_day": 1})
     rig.send([events.message(events.sure(question="Before?"))])
     assert one(rig)["judge"]["relevance"]["score"] == 92
     rig.send([events.message(events.sure(question="After?"))])
     record = one(rig, 2)
-    assert (record["judge"]["decision"], record["judge"]["unjudged_reason"]) == ("UNJUDGED", "SATURATED")
-    assert [each["unjudged_reason"] for each in record["judge"]["panel"]] == ["SATURATED"] * 3
+    assert (record["judge"]["decision"], record["judge"]["unjudged_reason"]) == ("UNJUDGED", "TOKENS_SPENT")
+    assert [each["unjudged_reason"] for each in record["judge"]["panel"]] == ["TOKENS_SPENT"] * 3
     assert record["label"] is None and record["judge"]["relevance"]["score"] == 0
     rig.send([events.message(events.sure("DELETE FROM orders"))])
     judge = one(rig, 3)["judge"]

@@ -189,6 +189,8 @@ static str_t all_prompts(const struct record_builder *builder)
 
 static const char *failure_name(err_t error)
 {
+	if (error == ERR_JUDGE_SPENT)
+		return "TOKENS_SPENT";
 	return error == ERR_JUDGE_SATURATED ? "SATURATED" : err_name(error);
 }
 

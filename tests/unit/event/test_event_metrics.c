@@ -127,6 +127,7 @@ static void answers_of_the_judge_are_told_apart(void **state)
 		{ "ok", ANSWER_VERDICT },
 		{ "identical", ANSWER_IDENTICAL },
 		{ "judge_saturated", ANSWER_SATURATED },
+		{ "judge_tokens_spent", ANSWER_SPENT },
 		{ "judge_timeout", ANSWER_TIMEOUT },
 		{ "judge_unavailable", ANSWER_FAILED },
 		{ "shutting_down", ANSWER_FAILED },

@@ -229,6 +229,16 @@ static const struct panel_case {
 	  .label = -1,
 	  .errors = "relevance/judge_saturated relevance/judge_saturated relevance/judge_saturated",
 	  .stages = "decode:ok sql:ok confidence:ok result_validation:skipped relevance:failed finalise:ok" },
+	{ .what = "nobody has tokens left",
+	  .relevance = { NO_ANSWER(SATURATED), NO_ANSWER(SPENT), NO_ANSWER(SPENT) },
+	  .relevance_mean = -1,
+	  .correctness_mean = -1,
+	  .disagreement = -1,
+	  .decision = DECISION_UNJUDGED,
+	  .unjudged_reason = "TOKENS_SPENT",
+	  .label = -1,
+	  .errors = "relevance/judge_saturated relevance/judge_tokens_spent relevance/judge_tokens_spent",
+	  .stages = "decode:ok sql:ok confidence:ok result_validation:skipped relevance:failed finalise:ok" },
 	{ .what = "correctness, too, and the label is its mean",
 	  .truth = true,
 	  .relevance = { SAYS(90, ""), SAYS(90, ""), NO_ANSWER(REPLY) },
@@ -329,7 +339,7 @@ static void each_judge_is_in_the_record(void **state)
 	(void)state;
 	stages_begin(&stages);
 	stages.context.judge = stages_judges(panel_names, 3);
-	struct event *event = finalised_by_panel(&stages, &panel_cases[6]);
+	struct event *event = finalised_by_panel(&stages, &panel_cases[7]);
 	const struct record_judge *judge = &event->scored->judge;
 	for (size_t i = 0; i < 3; i++) {
 		const struct record_panelist *panelist = &judge->panel[i];

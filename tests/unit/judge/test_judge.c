@@ -550,20 +550,22 @@ static void test_storm(void **state)
 		judge_batch_free(&batches[t]);
 }
 
-/* 4 requests a minute: the fifth and sixth, who wait for less, find no place. */
+/* 4 requests a minute: the fifth and sixth, who wait for less, find no place, and need not wait to know it.
+ */
 static void test_requests_a_minute(void **state)
 {
 	(void)state;
 	struct judge_batch batch;
 	struct judge_settings settings = judge_server_settings(&server);
 	settings.requests_per_minute = 4;
+	settings.queue_wait_ms = 40000;
 	judge_server_script(&server, "");
 	judge_batch_init(&batch, judge_server_judge(&settings), 6);
-	submit_and_wait(&batch, 0, 4);
-	wait_no_longer(batch.judge, &settings);
-	submit_and_wait(&batch, 4, 6);
-	for (size_t i = 0; i < batch.count; i++)
+	submit_and_wait(&batch, 0, 6);
+	for (size_t i = 0; i < batch.count; i++) {
 		assert_int_equal(batch.calls[i].verdict.error, i < 4 ? ERR_OK : ERR_JUDGE_SATURATED);
+		assert_true(batch.calls[i].duration_us < 20000000);
+	}
 	assert_int_equal(judge_server_count(&server, "requests"), 4);
 	finish(&batch);
 }
@@ -578,25 +580,23 @@ static void test_tokens_a_day_outlive_the_judge(void **state)
 	snprintf(file, sizeof file, "%s/judge-tokens", folder);
 	struct judge_settings settings = judge_server_settings(&server);
 	settings.tokens_per_day = 240;
-	settings.max_in_flight = 1; /* one after the other */
+	settings.max_in_flight = 1;	 /* one after the other */
+	settings.queue_wait_ms = 600000; /* nobody waits for another day */
 	settings.budget_file = file;
 	judge_server_script(&server, "");
 	for (int round = 0; round < 3; round++) {
 		struct judge_batch batch, more;
-		settings.queue_wait_ms = round == 1 ? 1 : 60000;
 		struct judge *judge = judge_server_judge(&settings);
 		judge_batch_init(&batch, judge, 2);
 		judge_batch_submit(&batch);
 		judge_batch_wait(&batch);
-		wait_no_longer(judge, &settings);
 		for (size_t i = 0; i < 2; i++)
-			assert_int_equal(batch.calls[i].verdict.error,
-					 round == 1 ? ERR_JUDGE_SATURATED : ERR_OK);
+			assert_int_equal(batch.calls[i].verdict.error, round == 1 ? ERR_JUDGE_SPENT : ERR_OK);
 		judge_batch_init(&more, judge, 1);
 		more.calls[0].question = STR("another");
 		judge_batch_submit(&more);
 		judge_batch_wait(&more);
-		assert_int_equal(more.calls[0].verdict.error, ERR_JUDGE_SATURATED);
+		assert_int_equal(more.calls[0].verdict.error, ERR_JUDGE_SPENT);
 		finish(&batch);
 		judge_batch_free(&more);
 		if (round == 1) {
@@ -605,6 +605,62 @@ static void test_tokens_a_day_outlive_the_judge(void **state)
 			fclose(spoiled);
 		}
 	}
+	unlink(file);
+	rmdir(folder);
+}
+
+/* A file as former versions wrote it, which does not tell what a call takes. */
+static void drop_mean(const char *file)
+{
+	char text[4096] = "";
+	FILE *stream = fopen(file, "r");
+	assert_non_null(stream);
+	assert_true(fread(text, 1, sizeof text - 1, stream) > 0);
+	fclose(stream);
+	char *mean = strstr(text, "mean 120\n");
+	assert_non_null(mean);
+	*mean = 0;
+	stream = fopen(file, "w");
+	assert_true(fputs(text, stream) >= 0);
+	fclose(stream);
+}
+
+/* 300 tokens a day, and calls of 120: of eight that come together two are sent, and no other while 60 are
+ * left, in whichever life, whether it is known what a call takes or told by its length. Who waits for a slot
+ * as long as it takes does not wait for a day. */
+static void test_a_day_is_not_overdrawn(void **state)
+{
+	(void)state;
+	char folder[] = "/tmp/judge-state-XXXXXX", file[64];
+	assert_non_null(mkdtemp(folder));
+	snprintf(file, sizeof file, "%s/judge-tokens", folder);
+	struct judge_settings settings = judge_server_settings(&server);
+	settings.tokens_per_day = 300;
+	settings.budget_file = file;
+	settings.cache_bytes = 0;
+	judge_server_script(&server, "");
+	for (int life = 0; life < 3; life++) {
+		struct judge_batch batch;
+		size_t judged = 0, spent = 0;
+		settings.wait_when_saturated = life != 1;
+		settings.queue_wait_ms = 600000;
+		if (life == 2)
+			drop_mean(file);
+		judge_batch_init(&batch, judge_server_judge(&settings), 8);
+		judge_batch_submit(&batch);
+		judge_batch_wait(&batch);
+		for (size_t i = 0; i < batch.count; i++) {
+			judged += batch.calls[i].verdict.error == ERR_OK;
+			spent += batch.calls[i].verdict.error == ERR_JUDGE_SPENT;
+		}
+		assert_int_equal(judged, life == 0 ? 2 : 0);
+		assert_int_equal(spent, life == 0 ? 6 : 8);
+		await_judge_stat(batch.judge, spent, (int64_t)spent);
+		assert_int_equal(judge_stats(batch.judge, 0).saturated, 0);
+		assert_int_equal(judge_stats(batch.judge, 0).failed, 0);
+		finish(&batch);
+	}
+	assert_int_equal(judge_server_count(&server, "requests"), 2);
 	unlink(file);
 	rmdir(folder);
 }
@@ -655,6 +711,7 @@ int main(void)
 		cmocka_unit_test(test_storm),
 		cmocka_unit_test(test_requests_a_minute),
 		cmocka_unit_test(test_tokens_a_day_outlive_the_judge),
+		cmocka_unit_test(test_a_day_is_not_overdrawn),
 		cmocka_unit_test(test_refusals_narrow_the_places),
 	};
 	return cmocka_run_group_tests_name("judge", tests, start_server, stop_server);

@@ -284,7 +284,7 @@ static void test_requests_are_paced(void **state)
 }
 
 /* 700 of 600 are spent: nothing more until that is a minute old. One that is larger than the budget goes when
- * nothing else is spent. */
+ * nothing else is spent, nor in flight. */
 static void test_tokens_a_minute(void **state)
 {
 	(void)state;
@@ -292,7 +292,8 @@ static void test_tokens_a_minute(void **state)
 	limits_answered(&limits, 0, 700, 100 * S);
 	assert_int_equal(limits_ready_us(&limits, 0, 100 * S), 161 * S);
 	assert_int_equal(limits_ready_us(&limits, 0, 161 * S), 161 * S);
-	assert_int_equal(limits_ready_us(&limits, 1, 161 * S), 161 * S);
+	assert_true(limits_ready_us(&limits, 1, 161 * S) > 161 * S);
+	assert_int_equal(limits_earliest_us(&limits, 161 * S), 161 * S);
 }
 
 /* Each of 100 of 700: with one answered and five in flight a seventh has room, with six none has; with six
@@ -308,6 +309,44 @@ static void test_tokens_in_flight_count(void **state)
 		limits_answered(&limits, 0, 100, 100 * S);
 	assert_int_equal(limits_ready_us(&limits, 0, 100 * S), 100 * S);
 	assert_true(limits_ready_us(&limits, 1, 100 * S) > 100 * S);
+}
+
+/* While no call was answered, each counts as what it is expected to take: 250 of 700 have room for two; and
+ * from then on as what they took. */
+static void test_expected_tokens_count(void **state)
+{
+	(void)state;
+	struct limits limits = limits_of(100, 0, 0, 700);
+	limits_expect(&limits, 250);
+	assert_int_equal(limits_ready_us(&limits, 1, 100 * S), 100 * S);
+	assert_true(limits_ready_us(&limits, 2, 100 * S) > 100 * S);
+	limits_answered(&limits, 0, 100, 100 * S);
+	limits_expect(&limits, 250);
+	assert_int_equal(limits_ready_us(&limits, 5, 100 * S), 100 * S);
+	assert_true(limits_ready_us(&limits, 6, 100 * S) > 100 * S);
+}
+
+/* What is known not to come, whatever becomes of what is in flight, and why. */
+static void test_earliest_place(void **state)
+{
+	(void)state;
+	struct limits limits = limits_of(4, 0, 0, 300);
+	assert_int_equal(limits_earliest_us(&limits, 100 * S), 100 * S);
+	assert_int_equal(limits_day_us(&limits, 100 * S), 100 * S);
+	limits_answered(&limits, 0, 120, 100 * S);
+	assert_true(limits_ready_us(&limits, 1, 100 * S) > 100 * S);
+	assert_int_equal(limits_earliest_us(&limits, 100 * S), 100 * S); /* the one in flight may fail */
+	limits_answered(&limits, 0, 120, 100 * S);
+	assert_int_equal(limits_day_us(&limits, 100 * S), 61 * 1440 * S); /* 60 are left, 120 are needed */
+	assert_int_equal(limits_earliest_us(&limits, 100 * S), 61 * 1440 * S);
+	limits_change(&limits, 4, 0, 240, 0, 100 * S);
+	assert_int_equal(limits_day_us(&limits, 100 * S), 100 * S);
+	assert_int_equal(limits_earliest_us(&limits, 100 * S), 161 * S);
+	limits_change(&limits, 4, 0, 0, 0, 100 * S);
+	assert_int_equal(limits_earliest_us(&limits, 100 * S), 100 * S);
+	refuse(&limits, 5000, 100 * S);
+	assert_int_equal(limits_earliest_us(&limits, 100 * S), 105 * S);
+	assert_int_equal(limits_day_us(&limits, 100 * S), 100 * S);
 }
 
 /* Slots of a day are of 24 minutes (1440 s). */
@@ -337,15 +376,17 @@ static void test_day_goes_on(void **state)
 	limits_export_day(&before, 20 * 1440 * S, spent);
 	assert_int_equal(spent[0], 300);
 	assert_int_equal(spent[20], 600);
-	limits_import_day(&after, 100 * S, spent, 10 * 1440 * S);
+	limits_import_day(&after, 100 * S, spent, 10 * 1440 * S, 80);
 	assert_int_equal(after.day_tokens.total, 900);
+	assert_int_equal(limits_ready_us(&after, 0, 100 * S), 100 * S);
+	assert_true(limits_ready_us(&after, 1, 100 * S) > 100 * S); /* 80 each */
 	limits_answered(&after, 0, 100, 100 * S);
 	assert_int_equal(limits_ready_us(&after, 0, 100 * S), (61 - 30) * 1440 * S);
-	limits_import_day(&after, 100 * S, spent, 45 * 1440 * S);
+	limits_import_day(&after, 100 * S, spent, 45 * 1440 * S, 0);
 	assert_int_equal(after.day_tokens.total, 300);
-	limits_import_day(&after, 100 * S, spent, 86400 * 2 * S);
+	limits_import_day(&after, 100 * S, spent, 86400 * 2 * S, 0);
 	assert_int_equal(after.day_tokens.total, 0);
-	limits_import_day(&after, 100 * S, spent, -5 * S);
+	limits_import_day(&after, 100 * S, spent, -5 * S, 0);
 	assert_int_equal(after.day_tokens.total, 900);
 }
 
@@ -379,6 +420,8 @@ int main(void)
 		cmocka_unit_test(test_requests_are_paced),
 		cmocka_unit_test(test_tokens_a_minute),
 		cmocka_unit_test(test_tokens_in_flight_count),
+		cmocka_unit_test(test_expected_tokens_count),
+		cmocka_unit_test(test_earliest_place),
 		cmocka_unit_test(test_tokens_a_day),
 		cmocka_unit_test(test_day_goes_on),
 		cmocka_unit_test(test_change),

@@ -165,7 +165,7 @@ static void limits_are_of_one(void **state)
 	settings[0].max_in_flight = 1;
 	settings[0].queue_wait_ms = 1;
 	settings[1].tokens_per_day = 100; /* one answer takes 120 */
-	settings[1].queue_wait_ms = 1;
+	settings[1].wait_when_saturated = true;
 	judge_server_script(&servers[0], "hold");
 	struct judge *judge = start(settings);
 	batch_for_all(&batch, judge, 2 * MEMBERS);
@@ -177,7 +177,7 @@ static void limits_are_of_one(void **state)
 		judge_submit(judge, &batch.calls[i]);
 	await_answers(&batch, 2 * MEMBERS - 1);
 	assert_error(&batch, MEMBERS, ERR_JUDGE_SATURATED);
-	assert_error(&batch, MEMBERS + 1, ERR_JUDGE_SATURATED);
+	assert_error(&batch, MEMBERS + 1, ERR_JUDGE_SPENT);
 	assert_error(&batch, MEMBERS + 2, ERR_OK);
 	judge_server_release(&servers[0]);
 	judge_batch_wait(&batch);
@@ -365,7 +365,6 @@ static void budgets_are_kept_apart(void **state)
 		snprintf(files[i], sizeof files[i], "/tmp/assayd-members-%d-%zu", (int)getpid(), i);
 		settings[i].budget_file = files[i];
 		settings[i].tokens_per_day = i == 1 ? 100 : 100000;
-		settings[i].queue_wait_ms = 1;
 		settings[i].cache_bytes = 0;
 	}
 	for (int life = 0; life < 2; life++) {
@@ -375,7 +374,7 @@ static void budgets_are_kept_apart(void **state)
 		judge_batch_submit(&batch);
 		judge_batch_wait(&batch);
 		assert_error(&batch, 0, ERR_OK);
-		assert_error(&batch, 1, life ? ERR_JUDGE_SATURATED : ERR_OK);
+		assert_error(&batch, 1, life ? ERR_JUDGE_SPENT : ERR_OK);
 		assert_error(&batch, 2, ERR_OK);
 		judge_stop(judge);
 		judge_batch_free(&batch);
