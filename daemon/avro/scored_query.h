@@ -417,3 +417,13 @@ struct scored_query {
 	struct record_rules *rules; /* or NULL: the record is older */
 	struct record_provenance provenance;
 };
+
+/* The code of the error that says why it is not known what the candidates return; absent: none does. */
+static inline str_t scored_query_agreement_error(const struct scored_query *scored)
+{
+	for (size_t i = 0; i < scored->errors_count; i++)
+		if (str_is(scored->errors[i].metric, "agreement") &&
+		    !str_is(scored->errors[i].code, "candidates_limit"))
+			return scored->errors[i].code;
+	return STR_NONE;
+}

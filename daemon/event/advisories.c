@@ -151,14 +151,14 @@ static bool outage_begins(struct event *event)
 	struct outages *outages = event->context->outages;
 	const struct record_result_validation *validation = event->scored->result_validation;
 	str_t target = facts->query->target;
-	bool asked = facts->validation_asked && validation;
-	bool failed =
-		asked && str_is(validation->status, target_validation_status_name(VALIDATION_UNAVAILABLE));
+	bool failed = analysis->agreement_target_failed;
+	if (facts->validation_asked && validation)
+		failed = str_is(validation->status, target_validation_status_name(VALIDATION_UNAVAILABLE));
 	if (!str_present(target))
 		return false;
 	if (failed || !analysis->catalog)
 		return outages_away(outages, target, analysis->target != NULL, failed, clock_monotonic_us());
-	outages_back(outages, target, asked);
+	outages_back(outages, target, facts->target_asked);
 	return false;
 }
 
@@ -315,10 +315,7 @@ static void set_factors(const struct raised *raised, struct advisory *advisory)
 	add_factor(advisory, "retrieval",
 		   confidence->retrieval ? opt_double(confidence->retrieval->confidence) : none);
 	add_factor(advisory, "generator", confidence->generator);
-	add_factor(advisory, "agreement",
-		   !confidence->agreement		? none
-		   : confidence->agreement->results.set ? confidence->agreement->results
-							: confidence->agreement->canonical);
+	add_factor(advisory, "agreement", raised->event->facts.analysis.agreement_factor);
 }
 
 /* Why before what to do. */

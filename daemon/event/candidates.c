@@ -74,6 +74,7 @@ void candidates_analyse(struct record_facts *facts)
 	if (str_present(analysis->sql.canonical))
 		analysis->agreement =
 			opt_double(agreement_share(analysis->same_meaning_count, analysis->candidates_count));
+	analysis->agreement_factor = analysis->agreement;
 }
 
 void candidates_ask(const struct record_facts *facts, struct validation_candidates *ret_candidates)
@@ -104,16 +105,19 @@ void candidates_ask(const struct record_facts *facts, struct validation_candidat
 	};
 }
 
-void candidates_settle(struct record_facts *facts)
+static bool asked(const struct record_facts *facts)
+{
+	return facts->target_asked && facts->validation.candidates.count > 0;
+}
+
+/* What each of them returned, as far as the target has told. */
+static void settle_results(struct record_facts *facts)
 {
 	struct record_analysis *analysis = &facts->analysis;
 	const struct target_call *call = &facts->validation;
 	size_t same = analysis->same_meaning_count, next = 0;
 	size_t *places =
 		ARENA_ARRAY(facts->arena, size_t, analysis->meanings_count + 1); /* of what was run */
-	if (!facts->target_asked || call->candidates.count == 0 ||
-	    call->result.candidates_count != call->candidates.count)
-		return;
 	for (size_t i = 0; i < analysis->meanings_count; i++) {
 		struct record_meaning *meaning = &analysis->meanings[i];
 		meaning->other_result = !str_present(meaning->sql);
@@ -132,6 +136,61 @@ void candidates_settle(struct record_facts *facts)
 			analysis->candidates_left_out += meaning->texts;
 	}
 	size_t known = analysis->candidates_count - analysis->candidates_left_out;
-	if (known > 0)
+	if (agreement_is_known(analysis->candidates_count, analysis->candidates_left_out))
 		analysis->agreement_results = opt_double(agreement_share(same, known));
+}
+
+/* Why the target was not asked; ERR_OK: nothing has to be said of that. */
+static err_t lack_of_asking(const struct record_facts *facts)
+{
+	const struct record_analysis *analysis = &facts->analysis;
+	const struct sql_analysis *sql = &analysis->sql;
+	if (!facts->config->agreement.execute || !str_present(facts->query->target) ||
+	    analysis->candidates_count == 0)
+		return ERR_OK; /* none is asked for */
+	if (sql->verdict == SQL_UNSAFE || !sql->valid)
+		return ERR_OK; /* the record says so, and what that means */
+	if (!analysis->target)
+		return record_has_error(facts, "target", ERR_DIALECT_MISMATCH) ? ERR_DIALECT_MISMATCH
+									       : ERR_TARGET_UNKNOWN;
+	if (!analysis->catalog)
+		return ERR_CATALOG_UNAVAILABLE;
+	if (sql->verdict != SQL_SAFE)
+		return ERR_SAFETY_UNKNOWN;
+	bool one_form = analysis->same_meaning_count == analysis->candidates_count;
+	return one_form ? ERR_OK : ERR_CANDIDATES_UNPROVEN;
+}
+
+/* Why what was asked for was not answered, or not of all. */
+static err_t lack_of_answer(const struct record_facts *facts, str_t *ret_message)
+{
+	const struct target_call *call = &facts->validation;
+	const struct validation_result *result = &call->result;
+	bool failed = result->status == VALIDATION_EXECUTION_FAILED || result->status == VALIDATION_TIMEOUT;
+	if (result->candidates_count != call->candidates.count && !result->candidates_error) {
+		*ret_message = result->message;
+		return failed ? ERR_ANSWER_FAILED : result->error ? result->error : ERR_TARGET_PROTOCOL;
+	}
+	*ret_message = result->candidates_message;
+	if (result->candidates_error)
+		return failed ? ERR_ANSWER_FAILED : result->candidates_error;
+	return facts->analysis.agreement_results.set ? ERR_OK : ERR_CANDIDATES_LEFT_OUT;
+}
+
+void candidates_settle(struct record_facts *facts)
+{
+	struct record_analysis *analysis = &facts->analysis;
+	const struct target_call *call = &facts->validation;
+	if (!asked(facts)) {
+		analysis->agreement_error = lack_of_asking(facts);
+	} else {
+		if (call->result.candidates_count == call->candidates.count)
+			settle_results(facts);
+		analysis->agreement_error = lack_of_answer(facts, &analysis->agreement_message);
+	}
+	err_t err = analysis->agreement_error;
+	str_t code = err ? str_from(err_name(err)) : STR_NONE;
+	analysis->agreement_factor = agreement_factor(analysis->agreement, analysis->agreement_results, code);
+	analysis->agreement_target_failed =
+		asked(facts) && !analysis->agreement_results.set && agreement_error_of_target(code);
 }

@@ -8,13 +8,14 @@
 #include "event/record/facts.h"
 
 /* Analyses them beside the answer, which has been, and leaves their share by meaning and those that differ
- * from the answer. More than AGREEMENT_CANDIDATES_MAX are an error of the event. Does nothing for fewer than
- * two. */
+ * from the answer. The share counts as confidence until candidates_settle. More than AGREEMENT_CANDIDATES_MAX
+ * are an error of the event. Does nothing for fewer than two. */
 void candidates_analyse(struct record_facts *facts);
 
 /* What the target is to run of them: none, or those that mean something else than the answer and are proven
  * reads. */
 void candidates_ask(const struct record_facts *facts, struct validation_candidates *ret_candidates);
 
-/* Leaves the share by results, where the target has run them; once it has answered. */
+/* Leaves the share by results, where the target has run them, or why a share that the settings ask for is not
+ * there, and which share counts as confidence; once the target has answered. */
 void candidates_settle(struct record_facts *facts);

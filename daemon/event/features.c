@@ -77,23 +77,15 @@ static size_t count_with(const struct record_analysis *analysis, size_t first)
 	return texts;
 }
 
-/* It was run for the candidates' sake, and it does not run. */
-static bool fails(const struct record_facts *facts)
-{
-	const struct target_call *call = &facts->validation;
-	return facts->target_asked && call->candidates.count > 0 && call->result.candidates_count == 0 &&
-	       (call->result.status == VALIDATION_EXECUTION_FAILED ||
-		call->result.status == VALIDATION_TIMEOUT);
-}
-
 /* By results where they are known. Else by form: texts of one form return the same, so that nothing has to be
- * run where all are of one. What fails, or has no form, agrees with nothing. */
-static double share_of(const struct record_facts *facts)
+ * run where all are of one; where the target is away, it is what is known. What fails, or has no form, agrees
+ * with nothing. */
+static double share_of(const struct record_analysis *analysis)
 {
-	const struct record_analysis *analysis = &facts->analysis;
+	bool fails = analysis->agreement_error == ERR_ANSWER_FAILED;
 	if (analysis->agreement_results.set)
 		return analysis->agreement_results.value;
-	return analysis->agreement.set && !fails(facts) ? analysis->agreement.value : 0;
+	return analysis->agreement.set && !fails ? analysis->agreement.value : 0;
 }
 
 static void take_agreement(const struct record_facts *facts, struct features_input *input)
@@ -110,7 +102,7 @@ static void take_agreement(const struct record_facts *facts, struct features_inp
 	}
 	input->agreement_form = analysis->agreement;
 	input->agreement_executed = executed;
-	input->agreement_results = opt_double(share_of(facts));
+	input->agreement_results = opt_double(share_of(analysis));
 	input->agreement_other = (double)other / (double)(known + 1);
 	input->agreement_alone = input->agreement_results.value <= agreement_share(0, known);
 }

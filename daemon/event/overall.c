@@ -28,7 +28,6 @@ void overall_of_event(struct record_facts *facts)
 	if (analysis->has_retrieval && !analysis->has_advisory)
 		input.values[FACTOR_RETRIEVAL_WITHOUT_ADVISORY] = opt_double(analysis->retrieval.confidence);
 	input.values[FACTOR_GENERATOR] = analysis->generator;
-	input.values[FACTOR_AGREEMENT] =
-		analysis->agreement_results.set ? analysis->agreement_results : analysis->agreement;
+	input.values[FACTOR_AGREEMENT] = analysis->agreement_factor;
 	overall_score(&input, &analysis->overall);
 }

@@ -71,7 +71,8 @@ static void find_in_result(const struct disposition_input *input, bool found[FIN
 {
 	bool compared = input->result == RESULT_COMPARED;
 	bool wrong = compared && !(input->result_score >= PARTLY_RIGHT_FROM);
-	found[FINDING_EXECUTION_FAILED] = input->result == RESULT_EXECUTION_FAILED;
+	found[FINDING_EXECUTION_FAILED] = input->result == RESULT_EXECUTION_FAILED ||
+					  (input->answer_failed && input->result != RESULT_TIMED_OUT);
 	found[FINDING_RESULT_WRONG] = wrong && !input->truth_doubtful;
 	found[FINDING_RESULT_DIFFERS] = wrong && input->truth_doubtful;
 	found[FINDING_RESULT_PARTLY_RIGHT] = compared && !wrong && input->result_score < 1;
@@ -79,8 +80,9 @@ static void find_in_result(const struct disposition_input *input, bool found[FIN
 	found[FINDING_GROUND_TRUTH_FAILED] = input->result == RESULT_TRUTH_FAILED;
 	found[FINDING_EXECUTION_TIMED_OUT] = input->result == RESULT_TIMED_OUT;
 	found[FINDING_TARGET_UNKNOWN] = input->target_missing && input->target_unknown;
-	found[FINDING_TARGET_UNAVAILABLE] = (input->result == RESULT_UNAVAILABLE || input->target_missing) &&
-					    !found[FINDING_TARGET_UNKNOWN];
+	found[FINDING_TARGET_UNAVAILABLE] =
+		(input->result == RESULT_UNAVAILABLE || input->target_missing || input->agreement_missing) &&
+		!found[FINDING_TARGET_UNKNOWN];
 }
 
 static void find_in_verdicts(const struct disposition_input *input, bool found[FINDING_COUNT_])

@@ -79,6 +79,8 @@ struct disposition_input {
 	bool rejection_expected; /* the truth says that it must not pass */
 	bool target_missing;	 /* one is named and nothing is known of it */
 	bool target_unknown;	 /* likewise, since none of that name is configured */
+	bool answer_failed;	 /* it was run beside its candidates, and does not run */
+	bool agreement_missing;	 /* the target was asked what they return, and did not answer */
 	enum disposition_result result;
 	double result_score;	    /* 0..1, of RESULT_COMPARED */
 	bool truth_doubtful;	    /* a match of level LOW */

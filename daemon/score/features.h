@@ -74,12 +74,13 @@ struct features_input {
 		literals_absent; /* how many literals their columns do not have, where the target was asked */
 	opt_double_t generator;
 	opt_double_t retrieval, retrieval_top;
-	opt_double_t agreement_form;	/* share of all texts, the answer included, by canonical form */
-	opt_double_t agreement_results; /* by results, or by form where nothing was run; not set: no texts */
-	bool agreement_executed;	/* by results */
-	double agreement_other;		/* largest share that agrees on something else */
-	bool agreement_alone;		/* no other text agrees with the answer */
-	opt_double_t disagreement;	/* of several judges, in relevance: 0..100 */
+	opt_double_t agreement_form; /* share of all texts, the answer included, by canonical form */
+	opt_double_t
+		agreement_results; /* by results, or by form where that is not known; not set: no texts */
+	bool agreement_executed;   /* by results */
+	double agreement_other;	   /* largest share that agrees on something else */
+	bool agreement_alone;	   /* no other text agrees with the answer */
+	opt_double_t disagreement; /* of several judges, in relevance: 0..100 */
 };
 
 /* Takes some 60 KB of stack and no other memory. */

@@ -249,6 +249,8 @@ err_t message_put_validated(struct buf *out, const struct validation_result *res
 		buf_append_u32(out, (uint32_t)result->candidates[i].outcome);
 		buf_append_u32(out, result->candidates[i].same_as);
 	}
+	buf_append_u32(out, (uint32_t)result->candidates_error);
+	put_text(out, result->candidates_message);
 	return frame_end(out, start);
 }
 
@@ -596,6 +598,8 @@ err_t message_get_validated(str_t payload, struct arena *arena, struct validatio
 	result.truth = get_execution(&reader);
 	result.broken = get_broken(&reader, &result.broken_count);
 	result.candidates = get_candidates(&reader, &result.candidates_count);
+	result.candidates_error = (err_t)get_below(&reader, ERR_COUNT_);
+	result.candidates_message = get_text(&reader);
 	/* written so that a NaN is out of range too */
 	bool in_range = result.score >= 0 && result.score <= 1 && result.content_match_rate >= 0 &&
 			result.content_match_rate <= 1;

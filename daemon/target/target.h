@@ -83,7 +83,7 @@ struct validation_truth {
 
 /* How another text for the question fared beside the answer. */
 enum candidate_outcome {
-	CANDIDATE_LEFT_OUT, /* it was not run to its end, or its result is too large: nothing is known */
+	CANDIDATE_LEFT_OUT, /* it was not run as far as it takes to tell: nothing is known */
 	CANDIDATE_EQUAL,
 	CANDIDATE_DIFFERENT,
 	CANDIDATE_FAILED, /* the database refused it or gave it up */
@@ -102,7 +102,8 @@ struct validation_candidates {
 	size_t count;
 	struct validation_truth answer; /* how the generated query sorts; neither SQL nor a table */
 	int64_t budget_ms;		/* for all of them, likewise below */
-	int64_t max_rows;
+	int64_t max_rows;		/* of those that are compared, not of those that return more
+					   rows than the answer */
 };
 
 /* How answers are compared with all truths of an event. */
@@ -156,9 +157,11 @@ struct validation_result {
 	struct validation_execution truth;
 	const struct validation_broken *broken; /* those found until the outcome was certain */
 	size_t broken_count;
-	const struct candidate_result *candidates; /* in the order of the request; none: the generated query
-						      could not be run */
+	const struct candidate_result *candidates; /* in the order of the request; none: `candidates_error` */
 	size_t candidates_count;
+	err_t candidates_error;	  /* why none or not all of them were compared, but for their budget:
+				     ANSWER_FAILED, ANSWER_TOO_LARGE, or the target's */
+	str_t candidates_message; /* what the database said then; or absent */
 };
 
 /* One validation. The caller owns it and its arena until `done` is called, exactly once, from the supervisor

@@ -256,6 +256,13 @@ static err_t run_all(struct validation *validation, struct err_detail *detail)
 	return err;
 }
 
+/* Beside a verdict on truths what becomes of the candidates is no reason to try again. */
+static err_t run_candidates(struct validation *validation, struct err_detail *detail)
+{
+	err_t err = validation_run_candidates(validation, detail);
+	return validation->request->truths_count > 0 ? ERR_OK : err;
+}
+
 static err_t run_once(struct validation *validation, struct err_detail *detail)
 {
 	validation->compared = validation->undecided = validation->nondeterministic = false;
@@ -277,7 +284,7 @@ static err_t run_once(struct validation *validation, struct err_detail *detail)
 		if (*validation->session && validation->engine->usable(*validation->session))
 			err = ensure_generated(validation, detail);
 		if (!err)
-			validation_run_candidates(validation);
+			err = run_candidates(validation, detail);
 	}
 	forget_generated(validation);
 	validation->result.broken = validation->broken;
@@ -323,5 +330,9 @@ void validation_run(const struct engine *engine, const struct worker_settings *s
 			.status = VALIDATION_UNAVAILABLE,
 			.error = err,
 			.message = arena_str(arena, str_from(err_message(err, &detail))),
+			.candidates = validation.result.candidates,
+			.candidates_count = validation.result.candidates_count,
+			.candidates_error = validation.result.candidates_error,
+			.candidates_message = validation.result.candidates_message,
 		};
 }

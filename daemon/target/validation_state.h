@@ -21,9 +21,10 @@ struct validation {
 	bool generated_ran; /* in the transaction that is open */
 	bool compared;	    /* at least one truth ran */
 	struct tries *tries;
-	bool nondeterministic; /* one of them is */
-	bool undecided;	       /* one of them may fit better than could be seen */
-	bool ties_settled;     /* the database has said which rows of the present truth tie */
+	int64_t candidates_until_us; /* the end of their time, of all tries; 0: it has not begun */
+	bool nondeterministic;	     /* one of them is */
+	bool undecided;		     /* one of them may fit better than could be seen */
+	bool ties_settled;	     /* the database has said which rows of the present truth tie */
 	struct validation_result result;
 	struct validation_broken *broken; /* one a truth at most */
 	size_t broken_count;

@@ -235,8 +235,6 @@ void worker_send_call(struct target *target, struct worker *worker, struct targe
 	copy_catalog_digest(target, digest);
 	struct validation_request request = { call->generated_sql, str_from(digest), call->truths,
 					      call->truths_count,  call->comparing,  call->candidates };
-	if (call->attempts > 0) /* one of them may be what ended the last process */
-		request.candidates = (struct validation_candidates){ 0 };
 	if (message_put_validate(&worker->out, &request)) {
 		target_call_fail(call, ERR_TARGET_PROTOCOL, "the queries are too long");
 		return;

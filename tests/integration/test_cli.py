@@ -662,6 +662,51 @@ def test_candidates_have_one_budget(agreeing):
     assert agreement == {"canonical": 0.2, "results": 1, "texts": 5, "left_out": 2}
 
 
+def agreement_errors(record):
+    return [code for code, _ in errors_of(record, "agreement")]
+
+
+def test_candidates_that_return_more_disagree(agreeing):
+    """A forgotten join is no candidate that is too large to tell, and takes nothing from those that agree."""
+    wrong = [{"sql": f"SELECT a.id + {number} FROM shop a, shop b, shop c LIMIT 20"} for number in range(14)]
+    event = {"sql": "SELECT id FROM shop LIMIT 10", "target": "shop",
+             "candidates": [*wrong, {"sql": "SELECT id + 0 FROM shop LIMIT 10"}, {"sql": "SELECT id FROM shop LIMIT 10"}]}
+    record = scored(event, *agreeing(max_rows=4))
+    assert record["confidence"]["agreement"] == {"canonical": 2 / 17, "results": 3 / 17, "texts": 17, "left_out": 0}
+    assert record["disposition"]["action"] == "WITHHOLD" and record["errors"] == []
+
+
+def test_a_few_texts_are_no_agreement(agreeing):
+    """What is left out is most of them: there is no share, the record says why, and another factor decides."""
+    event = {"sql": "SELECT id FROM shop LIMIT 10", "target": "shop",
+             "candidates": [{"sql": f"SELECT id FROM shop WHERE id > {-number} LIMIT 10"} for number in range(4)]}
+    record = scored(event, *agreeing(max_rows=3))
+    assert record["confidence"]["agreement"] == {"canonical": 0.2, "results": None, "texts": 5, "left_out": 3}
+    assert agreement_errors(record) == ["candidates_left_out"]
+    assert record["confidence"]["limiting_factor"] == "technical"
+
+
+@pytest.mark.parametrize("sql, candidates, codes, limited_by, action", [
+    ("SELECT count(*) FROM shop", ["SELECT count(*) FROM shop"] * 2, [], "technical", "USE"),
+    ("SELECT count(*) FROM shop", ["DROP TABLE shop", "SELEKT"], ["candidates_unproven"], "agreement", "WITHHOLD"),
+    ("SELECT abs(id - 9223372036854775807 - 2) FROM shop LIMIT 1", ["SELECT 1", "SELECT 2"], ["answer_failed"], "agreement", "WITHHOLD"),
+])
+def test_why_nothing_is_known_of_results(agreeing, sql, candidates, codes, limited_by, action):
+    record = scored({"sql": sql, "target": "shop", "candidates": [{"sql": text} for text in candidates]}, *agreeing())
+    assert record["confidence"]["agreement"]["results"] is None
+    assert agreement_errors(record) == codes
+    assert record["confidence"]["limiting_factor"] == limited_by and record["disposition"]["action"] == action
+    if codes == ["answer_failed"]:
+        assert record["confidence"]["overall"] == 0 and record["disposition"]["reasons"][0]["code"] == "execution_failed"
+        assert "integer overflow" in record["disposition"]["reasons"][0]["text"]
+
+
+def test_a_target_that_is_not_configured_leaves_no_agreement(agreeing):
+    record = scored({"sql": "SELECT 1", "target": "nowhere", "candidates": [{"sql": "SELECT 2"}, {"sql": "SELECT 1"}]}, *agreeing())
+    assert record["confidence"]["agreement"]["results"] is None and agreement_errors(record) == ["target_unknown"]
+    assert record["confidence"]["overall"] is None
+
+
 @pytest.mark.parametrize("sql", ["SELECT nothing FROM shop", "DELETE FROM shop", "SELEKT"])
 def test_an_answer_that_does_not_run_agrees_with_nothing_by_results(agreeing, sql):
     record = scored({"sql": sql, "target": "shop", "candidates": [{"sql": "SELECT 1"}, {"sql": sql}]}, *agreeing())

@@ -123,11 +123,17 @@ def target_entry(server):
 
 
 def test_target_that_goes_away_and_comes_back(rig, own_target):
-    rig.start(partitions=1, targets=target_entry(own_target))
+    rig.start(partitions=1, targets=target_entry(own_target), agreement={"execute": True})
     record = one(rig, judged(1, ground_truth=TRUTH))
     assert record["result_validation"]["score"] == 1.0 and not record["evaluation"]["degraded"]
 
     own_target.kill()
+    texts = ["SELECT 1 + count(*) - 1 FROM orders", "SELECT 7"]
+    alone = one(rig, judged(5, sql="SELECT count(*) FROM orders", candidates=[{"sql": text, "model": None} for text in texts]))
+    assert alone["confidence"]["agreement"]["results"] is None and alone["result_validation"] is None
+    assert [error["metric"] for error in alone["errors"]] == ["agreement"] and alone["errors"][0]["code"].startswith("target_")
+    assert alone["confidence"]["limiting_factor"] != "agreement", "it is missing, not the share by meaning"
+    assert alone["disposition"]["action"] == "VERIFY" and "target_unavailable" in [it["code"] for it in alone["disposition"]["reasons"]]
     # The truth has to be another one: a result of the first may be remembered.
     record = one(rig, judged(2, ground_truth={"sql": TRUTH["sql"] + " HAVING count(*) > 0"}))
     assert record["result_validation"]["status"] == "UNAVAILABLE"

@@ -1,5 +1,6 @@
 /* What all of it comes to: evaluation, label, disposition, recommendations. */
 #include "audit/recompute/internal.h"
+#include "score/agreement.h"
 #include "score/evaluation.h"
 
 /* ---- what is known ---- */
@@ -47,6 +48,8 @@ static void take_known(struct recompute *work)
 	const struct record_result_validation *validation = scored->result_validation;
 	bool by_probability = str_is(confidence->level_by, "probability") && confidence->probability;
 	bool missing = work->has_target && !work->has_catalog;
+	bool shared = confidence->agreement && confidence->agreement->results.set;
+	str_t agreement_error = scored_query_agreement_error(scored);
 	work->known = (struct disposition_input){
 		.confidence =
 			by_probability ? opt_double(confidence->probability->value) : confidence->overall,
@@ -63,6 +66,8 @@ static void take_known(struct recompute *work)
 		.rejection_expected = rejection_expected(work),
 		.target_missing = missing,
 		.target_unknown = missing && (!work->analysed || work->target_unknown),
+		.answer_failed = str_is(agreement_error, "answer_failed"),
+		.agreement_missing = !shared && agreement_error_of_target(agreement_error),
 		.result = result_of(validation),
 		.result_score = validation ? validation->score : 0,
 		.truth_doubtful = validation && validation->match_confidence == LEVEL_LOW,

@@ -247,6 +247,8 @@ static void check_agreement(struct recompute *work)
 	check_share_of_texts(work, "confidence.agreement.canonical", said->canonical, said->texts);
 	check_share_of_texts(work, "confidence.agreement.results", said->results,
 			     said->texts - said->left_out);
+	if (said->left_out > said->texts - said->left_out)
+		recompute_presence(work, "confidence.agreement.results", said->results.set, false);
 }
 
 void recompute_confidence(struct recompute *work)

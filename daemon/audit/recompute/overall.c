@@ -1,6 +1,7 @@
 /* Overall confidence, level and learnt probability. */
 #include "score/overall.h"
 #include "audit/recompute/internal.h"
+#include "score/agreement.h"
 
 #include <math.h>
 
@@ -162,7 +163,8 @@ void recompute_overall(struct recompute *work)
 	const char *limiting;
 	int level;
 	if (agreement)
-		agreed = agreement->results.set ? agreement->results : agreement->canonical;
+		agreed = agreement_factor(agreement->canonical, agreement->results,
+					  scored_query_agreement_error(work->scored));
 	recompute_smallest(work, agreed, &overall, &level, &limiting);
 	recompute_share(work, "confidence.overall", confidence->overall, overall);
 	recompute_text(work, "confidence.limiting_factor", confidence->limiting_factor, str_from(limiting));

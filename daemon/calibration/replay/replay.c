@@ -2,6 +2,7 @@
 
 #include "calibration/store/cases.h"
 #include "common/hash.h"
+#include "score/agreement.h"
 
 #include <math.h>
 
@@ -10,12 +11,12 @@ _Static_assert(LABEL_RELEVANCE + 1 == REPLAY_SOURCES, "a list for each label sou
 
 /* ---- one record ---- */
 
-static opt_double_t agreement_of(const struct record_confidence *confidence)
+static opt_double_t agreement_of(const struct scored_query *scored)
 {
-	const struct record_agreement *agreement = confidence->agreement;
-	if (!agreement)
-		return (opt_double_t)OPT_NONE;
-	return agreement->results.set ? agreement->results : agreement->canonical;
+	const struct record_agreement *agreement = scored->confidence.agreement;
+	str_t code = scored_query_agreement_error(scored);
+	return agreement ? agreement_factor(agreement->canonical, agreement->results, code)
+			 : (opt_double_t)OPT_NONE;
 }
 
 static void score_overall(const struct replay_rules *rules, const struct scored_query *scored,
@@ -38,7 +39,7 @@ static void score_overall(const struct replay_rules *rules, const struct scored_
 	if (confidence->retrieval && !confidence->advisory)
 		input.values[FACTOR_RETRIEVAL_WITHOUT_ADVISORY] = input.values[FACTOR_RETRIEVAL];
 	input.values[FACTOR_GENERATOR] = confidence->generator;
-	input.values[FACTOR_AGREEMENT] = agreement_of(confidence);
+	input.values[FACTOR_AGREEMENT] = agreement_of(scored);
 	overall_score(&input, ret_score);
 }
 

@@ -1,5 +1,7 @@
 #include "event/record/builder.h"
 
+#include <inttypes.h>
+
 struct record_diagnostic *record_diagnostics(const struct record_builder *builder)
 {
 	const struct record_facts *facts = builder->facts;
@@ -77,11 +79,53 @@ static struct record_advisory_confidence *record_advisory(const struct record_fa
 	return advisory;
 }
 
-static struct record_agreement *record_agreement(const struct record_facts *facts)
+/* Why what the candidates return is not known. */
+static str_t agreement_error_text(const struct record_builder *builder)
 {
+	const struct record_facts *facts = builder->facts;
+	const struct record_analysis *analysis = &facts->analysis;
+	struct arena *arena = facts->arena;
+	str_t said = record_server_message(builder, analysis->agreement_message);
+	switch (analysis->agreement_error) {
+	case ERR_CANDIDATES_LEFT_OUT:
+		return arena_printf(arena,
+				    "%zu of %zu texts could not be compared within agreement.budget_ms, "
+				    "agreement.max_rows and the limits of the target, which are too many for "
+				    "a share",
+				    analysis->candidates_left_out, analysis->candidates_count + 1);
+	case ERR_CANDIDATES_UNPROVEN:
+		return STR("no candidate of another meaning is proven to be a read, so none is run, and the "
+			   "share by meaning counts");
+	case ERR_ANSWER_TOO_LARGE:
+		return arena_printf(arena,
+				    "the answer returns more than the %" PRId64 " rows or %" PRId64
+				    " bytes of its target, so no candidate is compared with it",
+				    analysis->target->max_rows, analysis->target->max_result_bytes);
+	case ERR_SAFETY_UNKNOWN:
+		return arena_printf(
+			arena,
+			"the query cannot be proven safe, so neither it nor a candidate is run: " STR_FMT,
+			STR_ARG(record_message(builder, analysis->sql.doubt)));
+	case ERR_ANSWER_FAILED:
+		return arena_printf(arena,
+				    "the answer does not run, so no candidate agrees with it: " STR_FMT,
+				    STR_ARG(str_present(said) ? said : STR("the database does not say why")));
+	default:
+		if (!str_present(said))
+			said = str_from(err_text(analysis->agreement_error));
+		return arena_printf(arena, "the candidates could not be compared: " STR_FMT, STR_ARG(said));
+	}
+}
+
+static struct record_agreement *record_agreement(const struct record_builder *builder)
+{
+	struct record_facts *facts = builder->facts;
 	const struct record_analysis *analysis = &facts->analysis;
 	if (analysis->candidates_count == 0)
 		return NULL;
+	if (analysis->agreement_error)
+		record_add_error(facts, "agreement", analysis->agreement_error,
+				 agreement_error_text(builder).ptr);
 	struct record_agreement *agreement = ARENA_NEW(facts->arena, struct record_agreement);
 	agreement->canonical = analysis->agreement;
 	agreement->results = analysis->agreement_results;
@@ -125,7 +169,7 @@ void record_build_confidence(struct record_builder *builder)
 		.retrieval = record_retrieval(facts),
 		.advisory = record_advisory(facts),
 		.generator = facts->analysis.generator,
-		.agreement = record_agreement(facts),
+		.agreement = record_agreement(builder),
 	};
 	builder->scored->confidence.probability = facts->analysis.probability;
 	record_features(facts, &builder->scored->confidence);

@@ -68,6 +68,8 @@ static void fill_input(struct record_builder *builder)
 		.rejection_expected = truth && truth->should_pass.set && !truth->should_pass.value,
 		.target_missing = str_present(facts->query->target) && !analysis->catalog,
 		.target_unknown = str_present(facts->query->target) && !analysis->target,
+		.answer_failed = analysis->agreement_error == ERR_ANSWER_FAILED,
+		.agreement_missing = analysis->agreement_target_failed,
 		.result = result_of(scored->result_validation),
 		.truth_doubtful = builder->match.level == SCORE_LOW,
 		.relevance = builder->relevance,
@@ -199,6 +201,24 @@ static str_t error_of(const struct record_builder *builder, const char *metric)
 	return STR_NONE;
 }
 
+/* Why what the candidates return is not known. */
+static str_t agreement_error(const struct record_builder *builder)
+{
+	const struct record_facts *facts = builder->facts;
+	const char *code = err_name(facts->analysis.agreement_error);
+	for (size_t i = 0; i < facts->errors_count; i++)
+		if (str_is(facts->errors[i].metric, "agreement") && str_is(facts->errors[i].code, code))
+			return facts->errors[i].message;
+	return STR_NONE;
+}
+
+static str_t failure_text(const struct record_builder *builder)
+{
+	return builder->known.result == RESULT_EXECUTION_FAILED
+		       ? summary_of_result(builder, "the query failed")
+		       : agreement_error(builder);
+}
+
 static str_t truth_failed_text(const struct record_builder *builder)
 {
 	str_t why = error_of(builder, evaluation_metric_name(EVALUATION_SEMANTIC));
@@ -215,6 +235,8 @@ static str_t unavailable_text(const struct record_builder *builder)
 	str_t why = validation && validation->explanation ? validation->explanation->message : STR_NONE;
 	if (!str_present(why) && !facts->analysis.catalog)
 		why = error_of(builder, NULL);
+	if (!str_present(why) && facts->analysis.agreement_target_failed)
+		why = agreement_error(builder);
 	if (!str_present(why))
 		why = STR("nothing is known of it");
 	return arena_printf(facts->arena, "target \"" STR_FMT "\" could not be used: " STR_FMT,
@@ -290,6 +312,8 @@ static str_t cause_of_limit(const struct record_builder *builder)
 				    SHARE_ARG(confidence->advisory->retrieval_quality),
 				    SHARE_ARG(confidence->advisory->source_quality),
 				    SHARE_ARG(confidence->advisory->response_quality));
+	if (str_is(factor, "agreement") && analysis->agreement_error == ERR_ANSWER_FAILED)
+		return STR("the answer does not run");
 	if (str_is(factor, "agreement"))
 		return arena_printf(arena, "of %" PRId64 " texts for the question that share agrees",
 				    confidence->agreement->texts);
@@ -359,6 +383,7 @@ static str_t text_of(const struct record_builder *builder, enum disposition_find
 	case FINDING_UNKNOWN_TABLE:
 		return unknown_table_text(builder);
 	case FINDING_EXECUTION_FAILED:
+		return failure_text(builder);
 	case FINDING_EXECUTION_TIMED_OUT:
 		return summary_of_result(builder, "the query failed");
 	case FINDING_RESULT_WRONG:

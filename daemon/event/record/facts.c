@@ -30,6 +30,14 @@ void record_add_error(struct record_facts *facts, const char *metric, err_t err,
 	add_error(facts, 0, metric, err, message);
 }
 
+bool record_has_error(const struct record_facts *facts, const char *metric, err_t err)
+{
+	for (size_t i = 0; i < facts->errors_count; i++)
+		if (str_is(facts->errors[i].metric, metric) && str_is(facts->errors[i].code, err_name(err)))
+			return true;
+	return false;
+}
+
 void record_add_truth_error(struct record_facts *facts, size_t truth, const char *metric, err_t err,
 			    const char *message)
 {

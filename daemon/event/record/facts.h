@@ -20,7 +20,7 @@
 #include "sql/findings/analysis.h"
 #include "target/target.h"
 
-enum { RECORD_STAGES_MAX = 8, RECORD_ERRORS_MAX = 10 + JUDGE_MEMBERS_MAX * JUDGE_QUESTIONS };
+enum { RECORD_STAGES_MAX = 8, RECORD_ERRORS_MAX = 12 + JUDGE_MEMBERS_MAX * JUDGE_QUESTIONS };
 
 /* A ground truth that is given as its answer. */
 struct record_table {
@@ -63,6 +63,10 @@ struct record_analysis {
 	size_t candidates_left_out;	 /* of which the target could not tell */
 	opt_double_t agreement;		 /* share of the texts that agree with the answer, by meaning */
 	opt_double_t agreement_results;	 /* by what they return, of those of which that is known */
+	opt_double_t agreement_factor;	 /* what of both counts as confidence; not set: missing */
+	err_t agreement_error;		 /* why what candidates return is not known, or not of all */
+	str_t agreement_message;	 /* what the target said then; or absent */
+	bool agreement_target_failed;	 /* it was asked, and there is no share for want of it */
 	opt_double_t technical;		 /* 0..100 */
 	opt_double_t upstream_technical; /* by the event's own diagnostic, likewise */
 	size_t errors_count;		 /* diagnostics that are errors */
@@ -114,6 +118,9 @@ void record_add_stage(struct record_facts *facts, enum stage stage, const char *
 /* Notes that a metric of the answer could not be computed, now; `message` is copied into the arena, `metric`
  * is static. */
 void record_add_error(struct record_facts *facts, const char *metric, err_t err, const char *message);
+
+/* Whether that is noted of the metric. */
+bool record_has_error(const struct record_facts *facts, const char *metric, err_t err);
 
 /* The same because of a truth, of analysis.truth_places. */
 void record_add_truth_error(struct record_facts *facts, size_t truth, const char *metric, err_t err,

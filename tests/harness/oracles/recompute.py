@@ -290,11 +290,25 @@ class Record:
                 self.is_("confidence.agreement.texts", min(count, 16) + 1)
         if agreement is None:
             return
+        if agreement["left_out"] * 2 > agreement["texts"]:
+            self.holds("confidence.agreement.results", agreement["results"], None)
+            self.holds("confidence.agreement.results", bool(self.agreement_codes()), True)
         for name, texts in (("canonical", agreement["texts"]), ("results", agreement["texts"] - agreement["left_out"])):
             if agreement[name] is not None:
                 agree = agreement[name] * texts  # a number of texts
                 self.holds(f"confidence.agreement.{name}", agree, float(round(agree)))
                 self.within(f"confidence.agreement.{name}", agreement[name], (1 / texts, 1))
+
+    def agreement_codes(self):
+        """Of the errors about what candidates return."""
+        return {error["code"] for error in self.record["errors"] if error["metric"] == "agreement"} - {"candidates_limit"}
+
+    def agreement_factor(self):
+        agreement = self.record["confidence"]["agreement"]
+        if agreement is None or agreement["results"] is not None:
+            return agreement and agreement["results"]
+        codes = self.agreement_codes() - {"candidates_unproven"}
+        return (0 if codes == {"answer_failed"} else None) if codes else agreement["canonical"]
 
     def factors(self, agreement):
         confidence = self.record["confidence"]
@@ -320,8 +334,8 @@ class Record:
 
     def overall(self):
         confidence = self.record["confidence"]
-        agreement, probability = confidence["agreement"], confidence["probability"]
-        overall, limiting, level = self.smallest(agreement and first(agreement["results"], agreement["canonical"]))
+        probability = confidence["probability"]
+        overall, limiting, level = self.smallest(self.agreement_factor())
         self.is_("confidence.overall", overall)
         self.is_("confidence.limiting_factor", limiting)
         if probability:
@@ -614,11 +628,15 @@ class Record:
                 found.add("result_differs" if doubtful else "result_wrong")
         missing = self.targeted and not self.catalog
         unnamed = missing and (not self.analysed or "target" in self.metrics)
+        codes = self.agreement_codes()
+        shared = confidence["agreement"] is not None and confidence["agreement"]["results"] is not None
+        away = not shared and any(code.startswith("target_") or code == "shutting_down" for code in codes)
         found |= {code for code, holds in (
             ("result_partly_right", partly), ("result_inconclusive", status == "COMPARED" and not validation["conclusive"]),
-            ("execution_failed", status == "EXECUTION_FAILED"), ("execution_timed_out", status == "TIMEOUT"),
+            ("execution_failed", status == "EXECUTION_FAILED" or ("answer_failed" in codes and status != "TIMEOUT")),
+            ("execution_timed_out", status == "TIMEOUT"),
             ("ground_truth_failed", status == "GROUND_TRUTH_FAILED" or (status in (None, "UNSAFE", "INVALID") and "semantic" in self.metrics)),
-            ("target_unknown", unnamed), ("target_unavailable", (status == "UNAVAILABLE" or missing) and not unnamed)) if holds}
+            ("target_unknown", unnamed), ("target_unavailable", (status == "UNAVAILABLE" or missing or away) and not unnamed)) if holds}
         relevance, correctness = self.relevance(), self.said("correctness")
         decision = record["judge"]["decision"]
         incorrect = correctness is not None and correctness < 0.5

@@ -67,6 +67,7 @@ static const struct candidates_case {
 	int64_t max_rows;
 	const char *outcomes;
 	enum validation_status status;
+	err_t error; /* of the candidates */
 } cases[] = {
 	{ "without a truth",
 	  "SELECT name FROM shop WHERE id < 3",
@@ -76,7 +77,8 @@ static const struct candidates_case {
 	    "SELECT name AS n FROM shop WHERE id IN (2, 1) ORDER BY 1 DESC" },
 	  1000,
 	  "edfe",
-	  VALIDATION_GROUND_TRUTH_FAILED },
+	  VALIDATION_GROUND_TRUTH_FAILED,
+	  ERR_OK },
 	{ "behind a truth that fits",
 	  "SELECT count(*) FROM shop",
 	  "SELECT 3",
@@ -84,7 +86,8 @@ static const struct candidates_case {
 	  { "SELECT 2 + 1", "SELECT 4" },
 	  1000,
 	  "ed",
-	  VALIDATION_COMPARED },
+	  VALIDATION_COMPARED,
+	  ERR_OK },
 	{ "behind one that does not",
 	  "SELECT count(*) FROM shop",
 	  "SELECT 7",
@@ -92,7 +95,8 @@ static const struct candidates_case {
 	  { "SELECT 2 + 1", "SELECT 7" },
 	  1000,
 	  "ed",
-	  VALIDATION_COMPARED },
+	  VALIDATION_COMPARED,
+	  ERR_OK },
 	{ "behind one that does not run",
 	  "SELECT count(*) FROM shop",
 	  "SELECT nothing",
@@ -100,7 +104,8 @@ static const struct candidates_case {
 	  { "SELECT 3", "SELECT 4" },
 	  1000,
 	  "ed",
-	  VALIDATION_GROUND_TRUTH_FAILED },
+	  VALIDATION_GROUND_TRUTH_FAILED,
+	  ERR_OK },
 	{ "an answer that does not run",
 	  "SELECT nothing FROM shop",
 	  NULL,
@@ -108,7 +113,8 @@ static const struct candidates_case {
 	  { "SELECT 1" },
 	  1000,
 	  "",
-	  VALIDATION_GROUND_TRUTH_FAILED },
+	  VALIDATION_GROUND_TRUTH_FAILED,
+	  ERR_ANSWER_FAILED },
 	{ "others that agree",
 	  "SELECT count(*) FROM shop",
 	  NULL,
@@ -117,7 +123,8 @@ static const struct candidates_case {
 	    "SELECT 4.0" },
 	  1000,
 	  "dd0fe10",
-	  VALIDATION_GROUND_TRUTH_FAILED },
+	  VALIDATION_GROUND_TRUTH_FAILED,
+	  ERR_OK },
 	{ "an answer that is sorted",
 	  "SELECT id FROM shop ORDER BY id",
 	  NULL,
@@ -125,7 +132,8 @@ static const struct candidates_case {
 	  { "SELECT id FROM shop ORDER BY id DESC", "SELECT id FROM shop ORDER BY price" },
 	  1000,
 	  "de",
-	  VALIDATION_GROUND_TRUTH_FAILED },
+	  VALIDATION_GROUND_TRUTH_FAILED,
+	  ERR_OK },
 	{ "rows for the first alone",
 	  "SELECT id FROM shop",
 	  NULL,
@@ -133,15 +141,64 @@ static const struct candidates_case {
 	  { "SELECT id FROM shop WHERE id > 0", "SELECT id FROM shop WHERE id > -1" },
 	  3,
 	  "el",
-	  VALIDATION_GROUND_TRUTH_FAILED },
-	{ "one that is too large",
+	  VALIDATION_GROUND_TRUTH_FAILED,
+	  ERR_OK },
+	{ "one that returns more than its share",
 	  "SELECT id FROM shop",
 	  NULL,
 	  false,
 	  { "SELECT a.id FROM shop a, shop b, shop c", "SELECT id FROM shop WHERE id > 0" },
 	  20,
-	  "ll",
-	  VALIDATION_GROUND_TRUTH_FAILED },
+	  "de",
+	  VALIDATION_GROUND_TRUTH_FAILED,
+	  ERR_OK },
+	{ "more rows, other columns and fewer rows when no row is left",
+	  "SELECT id FROM shop",
+	  NULL,
+	  false,
+	  { "SELECT id FROM shop WHERE id > 0", "SELECT a.id FROM shop a, shop b",
+	    "SELECT id, name FROM shop", "SELECT id FROM shop WHERE id < 3",
+	    "SELECT id FROM shop WHERE id > -1" },
+	  3,
+	  "edddl",
+	  VALIDATION_GROUND_TRUTH_FAILED,
+	  ERR_OK },
+	{ "one row more than the answer",
+	  "SELECT id FROM shop",
+	  NULL,
+	  false,
+	  { "SELECT id FROM shop UNION ALL SELECT 4", "SELECT id FROM shop UNION ALL SELECT 5" },
+	  1,
+	  "dd",
+	  VALIDATION_GROUND_TRUTH_FAILED,
+	  ERR_OK },
+	{ "others that agree on more rows",
+	  "SELECT id FROM shop",
+	  NULL,
+	  false,
+	  { "SELECT id FROM shop UNION ALL SELECT 4", "SELECT id FROM shop UNION ALL SELECT 2 + 2" },
+	  1000,
+	  "d0",
+	  VALIDATION_GROUND_TRUTH_FAILED,
+	  ERR_OK },
+	{ "an answer without rows",
+	  "SELECT id FROM shop WHERE id < 0",
+	  NULL,
+	  false,
+	  { "SELECT id FROM shop", "SELECT id FROM shop WHERE id > 9" },
+	  1,
+	  "de",
+	  VALIDATION_GROUND_TRUTH_FAILED,
+	  ERR_OK },
+	{ "an answer above the limits",
+	  "SELECT 1 FROM shop a, shop b, shop c, shop d, shop e, shop f, shop g, shop h, shop i",
+	  NULL,
+	  false,
+	  { "SELECT 1", "SELECT 1 FROM shop" },
+	  1000,
+	  "",
+	  VALIDATION_GROUND_TRUTH_FAILED,
+	  ERR_ANSWER_TOO_LARGE },
 };
 
 static void ask(struct test_call *test, const char *target, const struct candidates_case *given, str_t *texts)
@@ -175,6 +232,9 @@ static void run_cases(const char *target)
 		const struct validation_result *result = test_call_wait(&test);
 		assert_string_equal(outcomes(result), cases[i].outcomes);
 		assert_int_equal(result->status, cases[i].status);
+		assert_int_equal(result->candidates_error, cases[i].error);
+		assert_int_equal(str_present(result->candidates_message),
+				 cases[i].error == ERR_ANSWER_FAILED);
 		test_call_free(&test);
 	}
 }
@@ -204,6 +264,7 @@ static void time_is_one_budget(void **state)
 		{ "SELECT 2", "SELECT 1 FROM pg_sleep(60)", "SELECT 1.0" },
 		1000,
 		"",
+		0,
 		0
 	};
 	struct test_call test;
@@ -233,6 +294,7 @@ static void the_shortest_budget_is_one(void **state)
 		  "SELECT count(*) FROM r" },
 		1000,
 		"",
+		0,
 		0
 	};
 	struct test_call test;
@@ -242,6 +304,53 @@ static void the_shortest_budget_is_one(void **state)
 	test.call.candidates.budget_ms = 1;
 	targets_submit(targets, &test.call);
 	assert_string_equal(outcomes(test_call_wait(&test)), "l");
+	test_call_free(&test);
+}
+
+/* One that takes the connection with it is tried once more; what was found before it stays. */
+static void a_lost_connection_is_told(void **state)
+{
+	static const struct candidates_case given = {
+		"",
+		"SELECT 1",
+		NULL,
+		false,
+		{ "SELECT 1.0", "SELECT 1 FROM pg_terminate_backend(pg_backend_pid())", "SELECT 2" },
+		1000,
+		"",
+		0,
+		0
+	};
+	struct test_call test;
+	str_t texts[TEXTS_MAX];
+	(void)state;
+	if (!has_server)
+		skip();
+	ask(&test, "server", &given, texts);
+	targets_submit(targets, &test.call);
+	const struct validation_result *result = test_call_wait(&test);
+	assert_string_equal(outcomes(result), "ell");
+	assert_int_equal(result->candidates_error, ERR_TARGET_LOST);
+	assert_true(str_present(result->candidates_message));
+	test_call_free(&test);
+}
+
+/* Of a role that may not read what the answer reads nothing follows for the answer. */
+static void rights_are_no_failure(void **state)
+{
+	static const struct candidates_case given = {
+		"", "SELECT count(*) FROM pg_authid", NULL, false, { "SELECT 1", "SELECT 2" }, 1000, "", 0, 0
+	};
+	struct test_call test;
+	str_t texts[TEXTS_MAX];
+	(void)state;
+	if (!has_server)
+		skip();
+	ask(&test, "server", &given, texts);
+	targets_submit(targets, &test.call);
+	const struct validation_result *result = test_call_wait(&test);
+	assert_string_equal(outcomes(result), "");
+	assert_int_equal(result->candidates_error, ERR_TARGET_DENIED);
 	test_call_free(&test);
 }
 
@@ -257,6 +366,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(on_a_server),
 		cmocka_unit_test(time_is_one_budget),
 		cmocka_unit_test(the_shortest_budget_is_one),
+		cmocka_unit_test(a_lost_connection_is_told),
+		cmocka_unit_test(rights_are_no_failure),
 	};
 	status = cmocka_run_group_tests(tests, set_up, tear_down);
 	if (has_server)

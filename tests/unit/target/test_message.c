@@ -208,6 +208,8 @@ static struct validation_result some_result(void)
 		.broken_count = 2,
 		.candidates = some_outcomes,
 		.candidates_count = 3,
+		.candidates_error = ERR_TARGET_LOST,
+		.candidates_message = STR("gone"),
 	};
 }
 
@@ -239,6 +241,8 @@ static void a_result_comes_out_as_it_went_in(void **state)
 	assert_int_equal(got.broken_count, 2);
 	assert_int_equal(got.candidates_count, 3);
 	assert_memory_equal(got.candidates, some_outcomes, sizeof some_outcomes);
+	assert_int_equal(got.candidates_error, ERR_TARGET_LOST);
+	assert_true(str_is(got.candidates_message, "gone"));
 	assert_true(got.broken[0].truth_index == 2 && got.broken[0].error == ERR_GROUND_TRUTH_FAILED &&
 		    str_equal(got.broken[0].message, some_broken[0].message));
 	assert_true(got.broken[1].truth_index == 63 && got.broken[1].error == ERR_TARGET_DENIED &&

@@ -204,6 +204,41 @@ static void test_factors_of_records(void **state)
 	}
 }
 
+/* A share by results that was asked for and is not there is missing, whatever the one by meaning. */
+static void test_reasons_of_no_agreement(void **state)
+{
+	static const struct {
+		const char *metric, *code;
+		opt_double_t overall;
+	} reasons[] = {
+		{ "agreement", "candidates_limit", SOME(0.25) },
+		{ "agreement", "candidates_unproven", SOME(0.25) },
+		{ "agreement", "answer_failed", SOME(0) },
+		{ "agreement", "target_unavailable", NONE },
+		{ "agreement", "candidates_left_out", NONE },
+		{ "result", "target_unavailable", SOME(0.25) },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+		struct record_agreement agreement = { SOME(0.25), NONE, 4, 0 };
+		struct record_error error = { .metric = str_from(reasons[i].metric),
+					      .code = str_from(reasons[i].code) };
+		const struct scored_query scored = { .confidence = { .agreement = &agreement },
+						     .errors = &error,
+						     .errors_count = 1 };
+		struct replay_rules rules = defaults;
+		struct replay_verdict verdict;
+		rules.factors[0] = FACTOR_AGREEMENT;
+		rules.factors_count = 1;
+		replay_record(&rules, &scored, &verdict);
+		assert_int_equal(verdict.overall.set, reasons[i].overall.set);
+		assert_true(!verdict.overall.set || verdict.overall.value == reasons[i].overall.value);
+		agreement.results = (opt_double_t)SOME(0.75);
+		replay_record(&rules, &scored, &verdict);
+		assert_true(verdict.overall.set && verdict.overall.value == 0.75);
+	}
+}
+
 static void test_thresholds_of_records(void **state)
 {
 	(void)state;
@@ -606,6 +641,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_factors_of_records),
+		cmocka_unit_test(test_reasons_of_no_agreement),
 		cmocka_unit_test(test_thresholds_of_records),
 		cmocka_unit_test(test_probabilities_of_records),
 		cmocka_unit_test(test_what_would_have_changed),
