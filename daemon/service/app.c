@@ -756,6 +756,13 @@ static void refuse_reload(struct app *app, const char *reason)
 	notify_ready();
 }
 
+/* What is learnt, and whether, takes effect at the next start, whatever the pipeline reads it for. */
+static void keep_learning(const struct config *started, struct config *fresh)
+{
+	fresh->calibration.configured = started->calibration.configured;
+	fresh->calibration.model = started->calibration.model;
+}
+
 static void reload(struct app *app)
 {
 	struct err_detail detail = { "" };
@@ -771,6 +778,7 @@ static void reload(struct app *app)
 	_cleanup_(buf_free) struct buf names = BUF_INIT;
 	if (config_restart_needed(app->config, fresh, &names) > 0)
 		log_warning("these settings take effect at the next start only: %s", names.data);
+	keep_learning(app->config, fresh);
 	archiving_of_prompts(app->archive, app->judge);
 	pipeline_reload(app->pipeline, fresh);
 	app->drain_timeout_ms = fresh->pipeline.drain_timeout_ms;

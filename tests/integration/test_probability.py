@@ -2,6 +2,7 @@
 
 import json
 import random
+import signal
 import subprocess
 import time
 
@@ -129,6 +130,17 @@ def test_features_tell_texts_apart(rig):
                                            question="How many live in each?") for sql in (events.CITY_COUNT, WRONG)])
     assert right["confidence"]["overall"] == wrong["confidence"]["overall"]
     assert right["confidence"]["probability"]["value"] > wrong["confidence"]["probability"]["value"] + 0.3
+    # what is learnt takes effect at the next start only, in every record
+    for model in ("map", "off"):
+        rig.daemon.config["calibration"]["model"] = model
+        rig.daemon.write_config()
+        rig.daemon.signal(signal.SIGHUP)
+        rig.daemon.await_log("the configuration was loaded again", 1 + ("map", "off").index(model))
+        assert "at the next start only: calibration.model" in rig.daemon.log()
+        (again,) = send(rig, [events.event(events.CITY_COUNT, target="shop", generator_confidence=0.3, application="web",
+                                           question="How many live in each?")])
+        assert again["confidence"]["features"] == right["confidence"]["features"], model
+        assert again["confidence"]["probability"]["value"] > wrong["confidence"]["probability"]["value"], model
 
 
 def test_the_last_model_serves_without_postgresql(rig):
