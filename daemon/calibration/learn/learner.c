@@ -131,7 +131,8 @@ static err_t fit_candidate(struct database *database, const struct model_options
 	_cleanup_(model_cleanup) struct model *candidate = NULL;
 	struct model_looks last;
 	if (count < MODEL_LABELS_MIN)
-		return err_fail(detail, ERR_SAMPLES, "%zu labels: a model takes %d", count, MODEL_LABELS_MIN);
+		return err_fail(detail, ERR_SAMPLES, "%zu labels that it can use: a model takes %d", count,
+				MODEL_LABELS_MIN);
 	const struct labels labels = {
 		.examples = examples,
 		.inside = divide(examples, count, find_cut(examples, count, scratch)),
@@ -160,6 +161,7 @@ err_t learner_fit(struct database *database, const struct model_options *options
 		err = model_store_read(database, options->kind, &nothing, &found, detail);
 	if (err)
 		return err;
+	count = model_keep_usable(options->kind, examples, count);
 	err = judge_again(database, &found, examples, count, &ret_outcome->judged, detail);
 	if (!err)
 		err = fit_candidate(database, options, &found, examples, count, &ret_outcome->replaced,

@@ -68,7 +68,8 @@ struct learner_outcome {
 /*
  * One round, for the thread and for tests: judges the model in use by labels that came after its span, where
  * enough of them are new, fits a candidate and puts it in its place if it is better. ERR_SAMPLES: too few
- * labels for a candidate, or too few new ones; the outcome is set then, too. `database` has the tables.
+ * labels for a candidate, or too few new ones; the outcome is set then, too. Labels that the kind cannot use
+ * (a map's, of before there were features) are as if they were not there. `database` has the tables.
  */
 err_t learner_fit(struct database *database, const struct model_options *options,
 		  struct learner_outcome *ret_outcome, struct err_detail *detail);

@@ -168,6 +168,10 @@ struct model_options {
 	const _Atomic bool *stopping; /* ERR_SHUTTING_DOWN soon after it is set; or NULL */
 };
 
+/* Moves those that the kind can learn from and be judged by to the front, in their order; how many they are.
+ */
+size_t model_keep_usable(enum model_kind kind, struct model_example *examples, size_t count);
+
 /* Examples that lack what the kind needs are left out. ERR_SAMPLES with a detail: too few are left. The model
  * has one reference. */
 err_t model_fit(const struct model_example *examples, size_t count, const struct model_options *options,

@@ -62,6 +62,15 @@ static bool usable(const struct model_example *example, enum model_kind kind)
 	return true;
 }
 
+size_t model_keep_usable(enum model_kind kind, struct model_example *examples, size_t count)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < count; i++)
+		if (usable(&examples[i], kind))
+			examples[kept++] = examples[i];
+	return kept;
+}
+
 struct model_sample model_sample_of(const struct model_example *examples, size_t count, enum model_kind kind,
 				    struct arena *arena)
 {

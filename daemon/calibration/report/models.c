@@ -171,6 +171,15 @@ static err_t read_former(struct database *database, int64_t version, int64_t *re
 
 /* ---- labels ---- */
 
+/* What a model of the kind can learn from; NULL: all. */
+static size_t keep_usable(const char *kind, struct model_example *examples, size_t count)
+{
+	for (int i = 0; kind && i < MODEL_KINDS; i++)
+		if (strcmp(kind, model_kind_name((enum model_kind)i)) == 0)
+			return model_keep_usable((enum model_kind)i, examples, count);
+	return count;
+}
+
 static size_t keep_later(struct model_example *examples, size_t count, int64_t after_ms)
 {
 	size_t later = 0;
@@ -201,6 +210,7 @@ static err_t look_at_labels(struct database *database, struct arena *arena, stru
 	err_t err = model_store_examples(database, arena, &examples, &count, detail);
 	if (err)
 		return err;
+	count = keep_usable(models->kind, examples, count);
 	models->labels = (int64_t)count;
 	for (size_t i = 0; i < count; i++)
 		models->correct += examples[i].correct;

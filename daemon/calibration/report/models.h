@@ -37,7 +37,8 @@ struct calibration_models {
 	int64_t unreadable; /* version that nothing has replaced and that cannot be read: what is used instead
 			       is the newest before it that can, if one can; 0: there is no such */
 	str_t fault;	    /* why not; absent: there is no such */
-	int64_t labels, correct; /* that could be learnt from now, at most MODEL_STORE_EXAMPLES */
+	int64_t labels,
+		correct; /* that a model of `kind` could learn from now, at most MODEL_STORE_EXAMPLES */
 
 	/* On those of these labels that came after all that the model has learnt from. */
 	bool measured; /* there were enough of either kind */

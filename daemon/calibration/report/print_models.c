@@ -39,8 +39,8 @@ static void print_nothing(FILE *stream, const struct calibration_models *models)
 		fprintf(stream, " of the kind \"%s\"", models->kind);
 	fprintf(stream,
 		" yet. A first one takes %d labels (results or feedback), %d of them right and %d wrong at "
-		"least, and later ones that it is better on than a constant; now there are %lld, %lld of "
-		"them right.\n",
+		"least, and later ones that it is better on than a constant; now there are %lld that it can "
+		"learn from, %lld of them right.\n",
 		MODEL_LABELS_MIN, MODEL_EITHER_MIN, MODEL_EITHER_MIN, (long long)models->labels,
 		(long long)models->correct);
 	if (!models->kind)

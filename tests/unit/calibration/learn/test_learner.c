@@ -272,6 +272,32 @@ static void test_models_replace_each_other(void **state)
 	arena_free(arena);
 }
 
+/* Labels of a map, which have no features, are no part of what is divided. */
+static void test_labels_without_features_do_not_count(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	struct calibration_store *store = new_store();
+	struct database *database = counting_database(store);
+	struct err_detail detail = { "" };
+	struct learner_outcome outcome;
+	const struct model_options options = { .kind = MODEL_FEATURES };
+	counting_apply(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
+	run_sql("UPDATE calibration_examples SET features = NULL");
+	counting_apply(store, new_cases(arena, 1000, 49, LABEL_RESULT), 49, NULL, 0);
+	assert_int_equal(learner_fit(database, &options, &outcome, &detail), ERR_SAMPLES);
+	assert_string_equal(detail.message, "49 labels that it can use: a model takes 50");
+	expect("SELECT count(*) FROM calibration_model_looks", "0");
+	counting_apply(store, new_cases(arena, 1049, 951, LABEL_RESULT), 951, NULL, 0);
+	assert_true(fit(database, MODEL_FEATURES));
+	struct model_found found = find_model(database, MODEL_FEATURES, 0);
+	assert_int_equal(model_info(found.model)->labels, 800);
+	assert_int_equal(model_info(found.model)->quality.cases, 200);
+	model_unref(found.model);
+	calibration_store_free(store);
+	arena_free(arena);
+}
+
 /* Whether the opposite of what was true so far is learnt. */
 static bool fit_opposite(struct database *database)
 {
@@ -880,6 +906,7 @@ int main(void)
 		cmocka_unit_test_setup(test_sample_does_not_depend_on_order, drop_tables),
 		cmocka_unit_test_setup(test_feedback_is_learnt_from, drop_tables),
 		cmocka_unit_test_setup(test_models_replace_each_other, drop_tables),
+		cmocka_unit_test_setup(test_labels_without_features_do_not_count, drop_tables),
 		cmocka_unit_test_setup(test_an_unreadable_model_is_passed_over, drop_tables),
 		cmocka_unit_test_setup(test_an_unreadable_model_is_replaced, drop_tables),
 		cmocka_unit_test_setup(test_numbers_are_not_used_again, drop_tables),
