@@ -1035,3 +1035,18 @@ END $$;
 
 COMMENT ON COLUMN calibration_examples.documents IS 'documents that its retrieval brought';
 COMMENT ON VIEW calibration_documents IS 'how many answers are right with each document, over a day and a week';
+
+-- migration 21: looks at candidates are counted for each place
+
+-- The model in use waits for new labels since the last look at candidates; the places of others are looked at as soon as they
+-- are vacant again, which "labels" of 0 says.
+ALTER TABLE calibration_model_looks DROP CONSTRAINT calibration_model_looks_pkey, ADD PRIMARY KEY (kind, version);
+
+INSERT INTO calibration_model_looks (kind, version, looks, labels, until)
+SELECT l.kind, m.version, 0, l.labels, l.until FROM calibration_model_looks l JOIN calibration_models m USING (kind)
+WHERE m.replaced_by IS NULL AND m.version <> l.version;
+
+UPDATE calibration_model_looks l SET labels = 0
+WHERE EXISTS (SELECT FROM calibration_models m WHERE m.kind = l.kind AND m.replaced_by IS NULL AND m.version <> l.version);
+
+COMMENT ON TABLE calibration_model_looks IS 'looks at candidates for the place of each model, and when the last one was';

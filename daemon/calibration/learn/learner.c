@@ -74,6 +74,19 @@ struct labels {
 	size_t inside, count;
 };
 
+/* The place that is left is looked at again as soon as its model is in use again, as it is when the new one's
+ * row is deleted or cannot be read; the new one's own place waits as if that look had been at it. */
+static err_t pass_on_place(struct database *database, const struct model_info *taken,
+			   const struct model_looks *look, struct err_detail *detail)
+{
+	struct model_looks left = *look, next = *look;
+	left.labels = 0;
+	next.version = taken->version;
+	next.count = 0;
+	err_t err = model_store_note_look(database, taken->kind, &left, detail);
+	return err ? err : model_store_note_look(database, taken->kind, &next, detail);
+}
+
 /* A look counts once it is noted, whatever becomes of it. */
 static err_t use_if_better(struct database *database, const struct model_options *options,
 			   struct model *candidate, const struct model_found *found,
@@ -86,8 +99,8 @@ static err_t use_if_better(struct database *database, const struct model_options
 	const struct model *current = found->model;
 	const struct model_example *later = labels->examples + labels->inside;
 	size_t later_count = labels->count - labels->inside;
-	const struct model_looks look = model_look_next(last, current ? model_info(current)->version : 0,
-							options->kind, later, later_count);
+	const struct model_looks look =
+		model_look_next(last, last->version, options->kind, later, later_count);
 	err_t err = model_store_note_look(database, options->kind, &look, detail);
 	if (!err)
 		err = model_replaces(candidate, current, labels->examples, labels->count, options, look.count,
@@ -100,7 +113,7 @@ static err_t use_if_better(struct database *database, const struct model_options
 	model_set_quality(candidate, &judgement.quality, judgement.proven);
 	err = model_store_write(database, candidate, &judgement, found->known.used, detail);
 	*ret_replaced = !err;
-	return err;
+	return err ? err : pass_on_place(database, model_info(candidate), &look, detail);
 }
 
 /* By the labels that came after its span. */
@@ -138,7 +151,8 @@ static err_t fit_candidate(struct database *database, const struct model_options
 		.inside = divide(examples, count, find_cut(examples, count, scratch)),
 		.count = count,
 	};
-	err_t err = model_store_looks(database, options->kind, &last, detail);
+	err_t err = model_store_looks(database, options->kind,
+				      found->model ? model_info(found->model)->version : 0, &last, detail);
 	if (!err && !model_look_is_due(&last, options->kind, examples, labels.inside, count))
 		return err_fail(detail, ERR_SAMPLES, "too few labels are new since the last look at them");
 	if (!err)

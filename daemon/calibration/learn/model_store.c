@@ -380,28 +380,30 @@ err_t model_store_write(struct database *database, struct model *model,
 /* ---- looks ---- */
 
 #define READ_LOOKS                                                                                           \
-	"SELECT version, looks, labels, " MS_OF("until") " FROM calibration_model_looks WHERE kind = $1"
+	"SELECT looks, labels, " MS_OF("until") " FROM calibration_model_looks "                             \
+						"WHERE kind = $1 AND version = $2::bigint"
 
 #define NOTE_LOOK                                                                                            \
 	"INSERT INTO calibration_model_looks (kind, version, looks, labels, until) VALUES ($1, "             \
 	"$2::bigint, $3::bigint, $4::bigint, timestamptz 'epoch' + $5::bigint * interval '1 millisecond') "  \
-	"ON CONFLICT (kind) DO UPDATE SET version = excluded.version, looks = excluded.looks, "              \
-	"labels = excluded.labels, until = excluded.until, looked_at = now()"
+	"ON CONFLICT (kind, version) DO UPDATE SET looks = excluded.looks, labels = excluded.labels, "       \
+	"until = excluded.until, looked_at = now()"
 
-err_t model_store_looks(struct database *database, enum model_kind kind, struct model_looks *ret_looks,
-			struct err_detail *detail)
+err_t model_store_looks(struct database *database, enum model_kind kind, int64_t version,
+			struct model_looks *ret_looks, struct err_detail *detail)
 {
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
-	const char *const parameters[] = { model_kind_name(kind) };
-	err_t err = database_query(database, READ_LOOKS, 1, parameters, &result, detail);
+	struct database_number_text place;
+	const char *const parameters[] = { model_kind_name(kind), database_number_text(&place, version) };
+	err_t err = database_query(database, READ_LOOKS, 2, parameters, &result, detail);
 	if (err)
 		return err;
-	*ret_looks = (struct model_looks){ 0 };
+	*ret_looks = (struct model_looks){ .version = version };
 	if (PQntuples(result))
-		*ret_looks = (struct model_looks){ .version = database_integer_at(result, 0, 0),
-						   .count = database_integer_at(result, 0, 1),
-						   .labels = database_integer_at(result, 0, 2),
-						   .until_ms = database_integer_at(result, 0, 3) };
+		*ret_looks = (struct model_looks){ .version = version,
+						   .count = database_integer_at(result, 0, 0),
+						   .labels = database_integer_at(result, 0, 1),
+						   .until_ms = database_integer_at(result, 0, 2) };
 	return ERR_OK;
 }
 

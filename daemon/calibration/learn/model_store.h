@@ -58,9 +58,10 @@ err_t model_store_add_judgement(struct database *database, const struct model *m
 err_t model_store_take_judgement(struct database *database, struct model *model,
 				 struct model_judgement *ret_judgement, struct err_detail *detail);
 
-/* The last look at candidates of the kind, all zeros: there was none; and notes one. */
-err_t model_store_looks(struct database *database, enum model_kind kind, struct model_looks *ret_looks,
-			struct err_detail *detail);
+/* The last look at candidates for the place of that version, of no labels: there was none, or another model
+ * has taken the place since; and notes one. */
+err_t model_store_looks(struct database *database, enum model_kind kind, int64_t version,
+			struct model_looks *ret_looks, struct err_detail *detail);
 err_t model_store_note_look(struct database *database, enum model_kind kind, const struct model_looks *look,
 			    struct err_detail *detail);
 

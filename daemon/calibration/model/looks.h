@@ -8,7 +8,8 @@
  *
  * A look is taken only when twice as many labels are new as it judges by, or 200 and a quarter as many,
  * whichever is less, or when it judges by twice as many as the last one: so there are some ten looks up to
- * 2,000 labels, and not one at every interval.
+ * 2,000 labels, and not one at every interval. Looks are counted for each place by itself: where the model
+ * that took it is gone (its row was deleted or cannot be read), the next look is due at once and counts on.
  *
  * The first two looks at candidates for one place may err with 1 % each, the next four with 0.5 %, and the
  * k-th after them with 1 % / (k (k + 1)): over all k that adds up to 5 %. A sum of chances is a bound
@@ -34,11 +35,11 @@
 
 #include "calibration/model/model.h"
 
-/* The last look that was taken; all zeros: none was. */
+/* The last look that was taken at candidates for a place. */
 struct model_looks {
-	int64_t version;  /* what candidates were compared with; 0: the constant */
-	int64_t count;	  /* looks at candidates for its place */
-	int64_t labels;	  /* that the last one judged by */
+	int64_t version; /* what candidates were compared with; 0: the constant */
+	int64_t count;	 /* looks at candidates for its place */
+	int64_t labels; /* that the last one judged by; 0: there was none, or none that is to be waited for */
 	int64_t until_ms; /* scored_at of the last but some of these: of 19 of 20 */
 };
 

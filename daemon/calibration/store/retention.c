@@ -37,6 +37,12 @@
 	"DELETE FROM calibration_claims WHERE ctid IN (SELECT ctid FROM calibration_claims "                 \
 	"WHERE scored_at < to_timestamp($1::bigint / 1000.0) LIMIT $2::bigint)"
 
+/* Of a model that is gone; the place of none, 0, stays. */
+#define DELETE_LOOKS                                                                                         \
+	"DELETE FROM calibration_model_looks WHERE ctid IN (SELECT ctid FROM calibration_model_looks l "     \
+	"WHERE version <> 0 AND looked_at < to_timestamp($1::bigint / 1000.0) AND NOT EXISTS "               \
+	"(SELECT FROM calibration_models m WHERE m.version = l.version) LIMIT $2::bigint)"
+
 /* By the day, which the index begins with: the time given is midnight. */
 #define DELETE_EXAMPLES                                                                                      \
 	"DELETE FROM calibration_examples WHERE ctid IN (SELECT ctid FROM calibration_examples "             \
@@ -57,11 +63,11 @@ _Static_assert(RETENTION_MODELS == 20, "DELETE_MODELS has it as a literal");
 err_t retention_apply(struct database *database, int64_t days, int64_t now_ms, bool *ret_more,
 		      struct err_detail *detail)
 {
-	static const char *const statements[] = {
-		DELETE_BUCKETS,	 DELETE_ROLLUPS("3600"), DELETE_ROLLUPS("86400"),
-		DELETE_EPISODES, DELETE_SEGMENTS,	 DELETE_SEQUENCES,
-		DELETE_EXAMPLES, DELETE_CLAIMS,		 DELETE_MODELS
-	};
+	static const char *const statements[] = { DELETE_BUCKETS,	   DELETE_ROLLUPS("3600"),
+						  DELETE_ROLLUPS("86400"), DELETE_EPISODES,
+						  DELETE_SEGMENTS,	   DELETE_SEQUENCES,
+						  DELETE_EXAMPLES,	   DELETE_CLAIMS,
+						  DELETE_MODELS,	   DELETE_LOOKS };
 	struct database_number_text oldest, most;
 	int64_t oldest_ms = (now_ms ? now_ms : clock_wall_ms()) - days * DAY_MS;
 	const char *const parameters[] = { database_number_text(&oldest, oldest_ms / DAY_MS * DAY_MS),

@@ -489,6 +489,41 @@ static void test_rights_on_tables_suffice(void **state)
 	arena_free(arena);
 }
 
+#define LOOKS                                                                                                \
+	"SELECT string_agg(kind || ' ' || version || ' ' || looks || ' ' || labels, ', ' ORDER BY version) " \
+	"FROM calibration_model_looks"
+
+/* Where the model that took a place is gone, labels that are there suffice for the next look at that, which
+ * goes on counting. */
+static void test_a_vacant_place_is_taken_at_once(void **state)
+{
+	static const struct {
+		const char *sql, *looks;
+	} losses[] = {
+		{ "DELETE FROM calibration_models", "features 0 2 0, features 1 0 200, features 2 0 200" },
+		{ "UPDATE calibration_models SET document = '{}'",
+		  "features 0 3 0, features 1 0 200, features 2 0 200, features 3 0 200" },
+	};
+	(void)state;
+	struct arena *arena = arena_new();
+	struct calibration_store *store = new_store();
+	struct database *database = counting_database(store);
+	struct err_detail detail = { "" };
+	const struct model_options options = { .kind = MODEL_FEATURES };
+	struct learner_outcome outcome;
+	counting_apply(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
+	assert_int_equal(learner_fit(database, &options, &outcome, &detail), ERR_OK);
+	for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
+		assert_int_equal(learner_fit(database, &options, &outcome, &detail), ERR_SAMPLES);
+		run_sql(losses[i].sql);
+		assert_int_equal(learner_fit(database, &options, &outcome, &detail), ERR_OK);
+		assert_true(outcome.replaced);
+		expect(LOOKS, losses[i].looks);
+	}
+	calibration_store_free(store);
+	arena_free(arena);
+}
+
 /* Looks are counted for the place of one model, and wait for labels. */
 static void test_looks_are_noted(void **state)
 {
@@ -502,20 +537,17 @@ static void test_looks_are_noted(void **state)
 	counting_apply(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
 	assert_int_equal(learner_fit(database, &options, &outcome, &detail), ERR_OK);
 	assert_true(outcome.replaced);
-	expect("SELECT kind || ' ' || version || ' ' || looks || ' ' || labels FROM calibration_model_looks",
-	       "features 0 1 200");
+	expect(LOOKS, "features 0 1 0, features 1 0 200");
 	counting_apply(store, new_cases(arena, 1000, 100, LABEL_RESULT), 100, NULL, 0);
 	assert_int_equal(learner_fit(database, &options, &outcome, &detail), ERR_SAMPLES);
 	counting_apply(store, new_cases(arena, 1100, 200, LABEL_RESULT), 200, NULL, 0);
 	assert_int_equal(learner_fit(database, &options, &outcome, &detail), ERR_OK);
 	assert_false(outcome.replaced);
-	expect("SELECT kind || ' ' || version || ' ' || looks || ' ' || labels FROM calibration_model_looks",
-	       "features 1 1 260");
+	expect(LOOKS, "features 0 1 0, features 1 1 260");
 	counting_apply(store, new_cases(arena, 1300, 400, LABEL_RESULT), 400, NULL, 0);
 	assert_int_equal(learner_fit(database, &options, &outcome, &detail), ERR_OK);
 	assert_false(outcome.replaced);
-	expect("SELECT kind || ' ' || version || ' ' || looks || ' ' || labels FROM calibration_model_looks",
-	       "features 1 2 340");
+	expect(LOOKS, "features 0 1 0, features 1 2 340");
 	calibration_store_free(store);
 	arena_free(arena);
 }
@@ -913,6 +945,7 @@ int main(void)
 		cmocka_unit_test_setup(test_numbers_of_former_tables, drop_tables),
 		cmocka_unit_test_setup(test_rights_on_tables_suffice, drop_tables),
 		cmocka_unit_test_setup(test_models_are_judged_again, drop_tables),
+		cmocka_unit_test_setup(test_a_vacant_place_is_taken_at_once, drop_tables),
 		cmocka_unit_test_setup(test_looks_are_noted, drop_tables),
 		cmocka_unit_test_setup(test_old_models_are_deleted, drop_tables),
 		cmocka_unit_test_setup(test_no_model_comes_back_into_use, drop_tables),
