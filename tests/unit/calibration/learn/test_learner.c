@@ -445,6 +445,7 @@ static void test_numbers_of_former_tables(void **state)
 		"DROP COLUMN opening_group_confidence, DROP COLUMN opening_group_accuracy; "
 		"ALTER TABLE calibration_sequences DROP COLUMN claims_open, DROP COLUMN claims_direction, "
 		"DROP COLUMN claims_since, DROP COLUMN claims_after; DROP TABLE calibration_claims; "
+		"DROP VIEW calibration_documents; ALTER TABLE calibration_examples DROP COLUMN documents; "
 		"DROP TABLE calibration_model_looks; DROP FUNCTION calibration_share_rights; "
 		"DROP FUNCTION calibration_claims_since; "
 		"DROP VIEW calibration_discrimination, calibration_coverage, calibration_probability, "

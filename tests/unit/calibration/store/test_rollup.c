@@ -417,6 +417,7 @@ static void test_hours_of_a_full_database_are_summed(void **state)
 	char script[131072];
 	read_script(script, sizeof script);
 	run_sql(WITHOUT_HOUR_TOTALS);
+	*strstr(script, "\n-- migration 20") = 0;
 	run_sql(strstr(script, "\n-- migration 19"));
 	expect("SELECT calibration_hour_totals_since() = (SELECT date_trunc('day', max(bucket_start), 'UTC') "
 	       "- "
