@@ -1,6 +1,7 @@
 #include "service/options.h"
 
 #include <getopt.h>
+#include <stddef.h>
 
 const char options_help[] =
 	"assayd scores the SQL that language models write.\n"
@@ -131,103 +132,55 @@ static const char *long_name(int flag)
 	return option->name;
 }
 
+/* Where values and switches go. */
+static const struct {
+	char flag;
+	size_t member;
+} text_flags[] = {
+	{ 'c', offsetof(struct options, config_file) },
+	{ 's', offsetof(struct options, catalog_file) },
+	{ 'w', offsetof(struct options, window) },
+	{ 'a', offsetof(struct options, application) },
+	{ 'y', offsetof(struct options, accuracy) },
+	{ 'p', offsetof(struct options, records) },
+	{ 'n', offsetof(struct options, model_version) },
+	{ 'l', offsetof(struct options, level) },
+	{ 'u', offsetof(struct options, action) },
+	{ 'e', offsetof(struct options, since) },
+	{ 'C', offsetof(struct options, checkpoints) },
+	{ 'X', offsetof(struct options, export_file) },
+	{ 'P', offsetof(struct options, partition) },
+	{ 'R', offsetof(struct options, reason) },
+	{ 'O', offsetof(struct options, output) },
+}, switch_flags[] = {
+	{ 'k', offsetof(struct options, replays_topic) },
+	{ 'T', offsetof(struct options, topic) },
+	{ 'A', offsetof(struct options, analyse) },
+	{ 'b', offsetof(struct options, once) },
+	{ 'm', offsetof(struct options, model) },
+	{ 'N', offsetof(struct options, no_database) },
+	{ 'D', offsetof(struct options, documents) },
+	{ 'j', offsetof(struct options, json) },
+	{ 'v', offsetof(struct options, verify) },
+	{ 'r', offsetof(struct options, rebuild) },
+	{ 'd', offsetof(struct options, dry_run) },
+	{ 'o', offsetof(struct options, offline) },
+	{ 't', offsetof(struct options, strict) },
+};
+
 static void set_flag(struct options *options, int flag)
 {
-	switch (flag) {
-	case 'c':
-		options->config_file = optarg;
-		break;
-	case 's':
-		options->catalog_file = optarg;
-		break;
-	case 'w':
-		options->window = optarg;
-		break;
-	case 'a':
-		options->application = optarg;
-		break;
-	case 'y':
-		options->accuracy = optarg;
-		break;
-	case 'p':
-		options->records = optarg;
-		break;
-	case 'k':
-		options->replays_topic = true;
-		break;
-	case 'T':
-		options->topic = true;
-		break;
-	case 'A':
-		options->analyse = true;
-		break;
-	case 'n':
-		options->model_version = optarg;
-		break;
-	case 'l':
-		options->level = optarg;
-		break;
-	case 'u':
-		options->action = optarg;
-		break;
-	case 'e':
-		options->since = optarg;
-		break;
-	case 'b':
-		options->once = true;
-		break;
-	case 'm':
-		options->model = true;
-		break;
-	case 'K':
+	char *base = (char *)options;
+	for (size_t i = 0; i < sizeof text_flags / sizeof *text_flags; i++)
+		if (text_flags[i].flag == flag)
+			*(const char **)(void *)(base + text_flags[i].member) = optarg;
+	for (size_t i = 0; i < sizeof switch_flags / sizeof *switch_flags; i++)
+		if (switch_flags[i].flag == flag)
+			*(bool *)(void *)(base + switch_flags[i].member) = true;
+	if (flag == 'K')
 		options->keys[options->keys_count++] = optarg;
-		break;
-	case 'C':
-		options->checkpoints = optarg;
-		break;
-	case 'X':
-		options->export_file = optarg;
-		break;
-	case 'N':
-		options->no_database = true;
-		break;
-	case 'D':
-		options->documents = true;
-		break;
-	case 'P':
-		options->partition = optarg;
-		break;
-	case 'R':
-		options->reason = optarg;
-		break;
-	case 'O':
-		options->output = optarg;
-		break;
-	case 'j':
-		options->json = true;
-		break;
-	case 'v':
-		options->verify = true;
-		break;
-	case 'r':
-		options->rebuild = true;
-		break;
-	case 'd':
-		options->dry_run = true;
-		break;
-	case 'o':
-		options->offline = true;
-		break;
-	case 't':
-		options->strict = true;
-		break;
-	case 'h':
-		options->command = COMMAND_HELP;
-		break;
-	default:
-		options->command = COMMAND_VERSION;
-		break;
-	}
+	if (flag == 'h' || flag == 'V')
+		options->command = flag == 'h' ? COMMAND_HELP : COMMAND_VERSION;
 }
 
 /* What getopt_long did not take; `argument` is the last one that it looked at. */

@@ -80,7 +80,7 @@ unit_test(calibration/learn/learner THREADS WAITS
 
 unit_test(calibration/model/evidence COVERS calibration/model/evidence)
 unit_test(calibration/model/judgement COVERS calibration/model/judgement)
-unit_test(calibration/model/looks COVERS calibration/model/looks)
+unit_test(calibration/model/looks SLOW COVERS calibration/model/looks)
 unit_test(calibration/model/model COVERS calibration/model/*)
 
 unit_test(calibration/model/model_corpus COVERS calibration/model/* WITH harness_labelled)

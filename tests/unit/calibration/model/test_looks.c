@@ -75,7 +75,13 @@ static void test_waits_for_new_labels(void **state)
 
 /* ---- drawing ---- */
 
-enum { STREAM = 1000, SHORT = 500, INTERVAL = 10, STREAMS = 100, KNOWN = 3000 };
+enum { STREAM = 1000, SHORT = 500, INTERVAL = 10, KNOWN = 3000 };
+
+#ifdef SLOW_BUILD
+enum { STREAMS = 20 };
+#else
+enum { STREAMS = 100 };
+#endif
 
 struct dice {
 	uint64_t state;
