@@ -655,7 +655,7 @@ static void test_former_episodes(void **state)
 	counting_database(store);
 	run_sql("DROP INDEX calibration_drift_open; DELETE FROM calibration_migrations WHERE version >= 7; "
 		"DROP VIEW calibration_discrimination, calibration_coverage, calibration_probability, "
-		"calibration_model_history; "
+		"calibration_model_history, calibration_documents; "
 		"DROP TABLE calibration_sequences, calibration_examples, calibration_models, "
 		"calibration_model_looks, calibration_model_judgements, calibration_claims; "
 		"DROP FUNCTION calibration_share_rights; "

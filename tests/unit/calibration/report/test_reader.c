@@ -1067,8 +1067,8 @@ static void test_dashboards_keep_reading(void **state)
 	assert_int_equal(calibration_schema_migrate(database, NULL), ERR_OK);
 	expect("SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_class WHERE relkind IN ('r', 'v') "
 	       "AND relname LIKE 'calibration%' AND has_table_privilege('dashboard', oid, 'SELECT')",
-	       "calibration_coverage calibration_discrimination calibration_model_history "
-	       "calibration_probability calibration_summary");
+	       "calibration_coverage calibration_discrimination calibration_documents "
+	       "calibration_model_history calibration_probability calibration_summary");
 	run_sql("SET ROLE dashboard; TABLE calibration_discrimination; TABLE calibration_coverage; "
 		"TABLE calibration_probability; TABLE calibration_model_history");
 	run_sql("DROP OWNED BY dashboard; DROP ROLE dashboard");
