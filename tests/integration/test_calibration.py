@@ -188,7 +188,8 @@ def test_probability_is_learnt_from_labels(rig):
     """Right and wrong answers with labels, then answers without: their records name the model that was learnt."""
     rig.start(judge=None, calibration={"model": "features", "model_interval_s": 10})
     answers = [events.CITY_COUNT, "SELECT c.city FROM customers AS c"]
-    rig.send([events.message(events.sure(sql=answers[number % 2], target="shop", application="fed", ground_truth=TRUTH))
+    rig.send([events.message(events.sure(sql=answers[number % 2], target="shop", application="fed", ground_truth=TRUTH,
+                                         question=f"How many customers live in each city of region {number}?"))
               for number in range(400)])
     records = [record for _, record in rig.scored(400)]
     assert all(record["confidence"]["probability"] is None for record in records)
