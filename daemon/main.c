@@ -24,6 +24,50 @@
 #include <curl/curl.h>
 #include <signal.h>
 
+/* "audit" has commands of its own. */
+static err_t dispatch_audit(const struct options *options, struct err_detail *detail)
+{
+	switch (options->command) {
+	case COMMAND_AUDIT_SHOW:
+		return audit_show_run(options->config_file, options->operand, detail);
+	case COMMAND_AUDIT_BEGIN_AGAIN:
+		return audit_begin_again_run(options->config_file, options->partition, options->reason,
+					     detail);
+	case COMMAND_AUDIT_VERIFY:
+		return audit_verify_run(
+			&(const struct audit_verify_options){ .config_file = options->config_file,
+							      .keys = options->keys,
+							      .keys_count = options->keys_count,
+							      .checkpoints_file = options->checkpoints,
+							      .export_file = options->export_file,
+							      .no_database = options->no_database,
+							      .json = options->json },
+			detail);
+	case COMMAND_AUDIT_EXPORT:
+		return audit_verify_export(options->config_file, options->no_database, detail);
+	case COMMAND_AUDIT_PROVE:
+		return audit_prove_run(
+			&(const struct audit_prove_options){ .config_file = options->config_file,
+							     .event_id = options->operand,
+							     .partition = options->partition,
+							     .keys = options->keys,
+							     .keys_count = options->keys_count,
+							     .folder = options->output },
+			detail);
+	case COMMAND_AUDIT_KEY:
+		return audit_key_run(options->operand, options->output, detail);
+	case COMMAND_AUDIT_RECOMPUTE:
+		return audit_recompute_run(
+			&(const struct audit_recompute_options){ .config_file = options->config_file,
+								 .records = options->operand,
+								 .analyse = options->analyse,
+								 .json = options->json },
+			detail);
+	default:
+		return ERR_USAGE;
+	}
+}
+
 static err_t dispatch(const struct options *options, struct err_detail *detail)
 {
 	switch (options->command) {
@@ -81,49 +125,15 @@ static err_t dispatch(const struct options *options, struct err_detail *detail)
 				detail);
 	case COMMAND_CONFIG_DIGEST:
 		return config_digest_run(options->operand, detail);
-	case COMMAND_AUDIT_SHOW:
-		return audit_show_run(options->config_file, options->operand, detail);
-	case COMMAND_AUDIT_BEGIN_AGAIN:
-		return audit_begin_again_run(options->config_file, options->partition, options->reason,
-					     detail);
-	case COMMAND_AUDIT_VERIFY:
-		return audit_verify_run(
-			&(const struct audit_verify_options){ .config_file = options->config_file,
-							      .keys = options->keys,
-							      .keys_count = options->keys_count,
-							      .checkpoints_file = options->checkpoints,
-							      .export_file = options->export_file,
-							      .no_database = options->no_database,
-							      .json = options->json },
-			detail);
-	case COMMAND_AUDIT_EXPORT:
-		return audit_verify_export(options->config_file, options->no_database, detail);
-	case COMMAND_AUDIT_PROVE:
-		return audit_prove_run(
-			&(const struct audit_prove_options){ .config_file = options->config_file,
-							     .event_id = options->operand,
-							     .partition = options->partition,
-							     .keys = options->keys,
-							     .keys_count = options->keys_count,
-							     .folder = options->output },
-			detail);
-	case COMMAND_AUDIT_KEY:
-		return audit_key_run(options->operand, options->output, detail);
-	case COMMAND_AUDIT_RECOMPUTE:
-		return audit_recompute_run(
-			&(const struct audit_recompute_options){ .config_file = options->config_file,
-								 .records = options->operand,
-								 .analyse = options->analyse,
-								 .json = options->json },
-			detail);
 	case COMMAND_HELP:
 		fputs(options_help, stdout);
 		return ERR_OK;
 	case COMMAND_VERSION:
 		puts("assayd " ASSAYD_VERSION);
 		return ERR_OK;
+	default:
+		return dispatch_audit(options, detail);
 	}
-	return ERR_USAGE;
 }
 
 static void print_error(err_t err, const struct err_detail *detail)
