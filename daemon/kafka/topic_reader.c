@@ -6,6 +6,18 @@
 
 enum { POLL_MS = 200, BOUNDS_TIMEOUT_MS = 15000, SILENCE_MS = 60000, CLOSE_MS = 5000 };
 
+/* It reads as fast as it can: what is asked next waits behind a fetch of what is not there, and a queue that
+ * is full is looked at once a second. */
+static const struct {
+	const char *name, *value;
+} READING[] = {
+	{ "fetch.wait.max.ms", "10" },
+	{ "fetch.max.bytes", "16777216" },
+	{ "max.partition.fetch.bytes", "8388608" },
+	{ "queued.max.messages.kbytes", "131072" },
+	{ "queued.min.messages", "1000000" },
+};
+
 struct topic_reader {
 	rd_kafka_t *consumer;
 };
@@ -18,9 +30,8 @@ err_t topic_reader_new(const struct kafka_settings *settings, const char *group_
 	if (!reader)
 		abort();
 	err_t err = kafka_conf_new_reader(settings, group_suffix, &conf, detail);
-	/* what is asked next waits behind a fetch of what is not there */
-	if (!err)
-		err = kafka_conf_set(conf, "fetch.wait.max.ms", "10", detail);
+	for (size_t i = 0; !err && i < sizeof READING / sizeof *READING; i++)
+		err = kafka_conf_set(conf, READING[i].name, READING[i].value, detail);
 	if (!err)
 		err = kafka_client_new(RD_KAFKA_CONSUMER, &conf, &reader->consumer, detail);
 	if (err)
