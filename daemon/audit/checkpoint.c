@@ -24,6 +24,16 @@ err_t checkpoint_origin(str_t name, str_t topic, int32_t partition, struct buf *
 	return ERR_OK;
 }
 
+str_t checkpoint_origin_name(str_t origin, str_t topic, int32_t partition)
+{
+	_cleanup_(buf_free) struct buf end = BUF_INIT;
+	buf_printf(&end, "/%.*s/%" PRId32, (int)topic.len, topic.ptr, partition);
+	if (origin.len <= end.len || memcmp(origin.ptr + origin.len - end.len, end.data, end.len) != 0)
+		return STR_NONE;
+	const str_t name = { origin.ptr, origin.len - end.len };
+	return note_name_valid(name) ? name : STR_NONE;
+}
+
 static bool is_line(str_t line)
 {
 	for (size_t i = 0; i < line.len; i++)

@@ -28,6 +28,9 @@ struct checkpoint {
  * not of letters, digits, '.', '_' and '-', of which Kafka makes names. */
 err_t checkpoint_origin(str_t name, str_t topic, int32_t partition, struct buf *out);
 
+/* The name of the key in the origin of that partition's log, within it; absent: it is no such origin. */
+str_t checkpoint_origin_name(str_t origin, str_t topic, int32_t partition);
+
 /* Appends the text that is to be signed. ERR_AUDIT_MALFORMED: origin or extensions are not lines of such a
  * text, the size is above MERKLE_SIZE_MAX, or it is 0 and the root is not that of an empty tree. */
 err_t checkpoint_write(const struct checkpoint *checkpoint, struct buf *out);

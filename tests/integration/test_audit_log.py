@@ -211,6 +211,47 @@ def test_a_topic_that_was_made_again_stops_the_log_and_nothing_else(log):
     log.check_tree()
 
 
+def test_a_topic_that_was_made_again_while_the_database_was_away_is_noticed(log):
+    """The new topic is longer than what was logged of the old one: its end does not tell it."""
+    daemon = log.start(partitions=1)
+    send(log, 100)
+    log.await_logged(100)
+    log.await_signed()
+    log.rig.postgres.halt()
+    try:
+        send(log, 1)
+        daemon.await_log("the audit log waits")
+        log.rig.kafka.recreate_topic(log.rig.topics.scored, 1)
+        send(log, 400)
+        log.rig.kafka.read(log.rig.topics.scored, 400)
+    finally:
+        log.rig.postgres.resume()
+    daemon.await_log("is not the one that was logged there: it is another topic under the name")
+    daemon.await_log("nothing is added to it before that is mended")
+    size, stopped = log.rows()[0]
+    assert size in (100, 101) and "is not the one that was logged there" in stopped
+    done = command("begin-again", "--partition", "0", "--reason", "made again", config=daemon.config_file)
+    assert done.returncode == 0, done
+    log.await_logged(size + 1 + 400)
+
+
+def test_a_log_goes_on_unsigned_where_a_start_finds_no_key(log):
+    daemon = log.start(partitions=1)
+    send(log, 20)
+    log.await_logged(20)
+    log.await_signed()
+    daemon.terminate()
+    key = log.folder / "key"
+    key.rename(log.folder / "away")
+    daemon.start()
+    daemon.await_log("the audit log is not signed, and goes on")
+    send(log, 20)
+    log.await_logged(40)
+    (log.folder / "away").rename(key)
+    log.await_signed()
+    log.check_tree()
+
+
 def test_records_that_were_deleted_unread_are_a_mark(log):
     daemon = log.start(partitions=1, changes={"log": False})
     send(log, 50)

@@ -58,6 +58,7 @@ struct audit_keeper {
 	int64_t away_since_ms;	/* wall clock: when the database did not take an attempt, after it had */
 	int64_t next_lag_us, next_stopped_us, next_sign_us;
 	int64_t next_look_us;	  /* a topic did not answer: not at once again */
+	bool interrupted;	  /* a broker was away since the positions were taken */
 	right_set refused;	  /* rights of which the broker says that they are missing */
 	int64_t refused_since_ms; /* wall clock: the first of them */
 	int64_t refused_us;	  /* when it said so last, or was tried again */
@@ -100,10 +101,13 @@ static void postpone(struct audit_keeper *keeper, err_t err, const struct err_de
 	pthread_mutex_unlock(&keeper->mutex);
 }
 
+/* After a wait the topic may have become another one, with as many records: the last one is read again. */
 static void database_works(struct audit_keeper *keeper)
 {
-	if (keeper->retry_at_us)
+	if (keeper->retry_at_us) {
 		log_notice("the audit log goes on");
+		keeper->positioned = false;
+	}
 	keeper->retry_at_us = 0;
 	backoff_reset(&keeper->backoff);
 	pthread_mutex_lock(&keeper->mutex);
@@ -477,15 +481,44 @@ static err_t open_log(struct audit_keeper *keeper, struct keeper_log *log, struc
 	return ERR_OK;
 }
 
-static err_t open_logs(struct audit_keeper *keeper, struct err_detail *detail)
+/* The name in the origin of a log of this topic that the database has, which may be none. */
+static err_t read_name(struct audit_keeper *keeper, struct err_detail *detail)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct audit_store_row *rows;
+	size_t count;
+	err_t err = audit_store_rows(keeper->store, keeper->topic, arena, &rows, &count, detail);
+	for (size_t i = 0; !err && i < count && !*keeper->name; i++) {
+		str_t name = checkpoint_origin_name(rows[i].origin, str_from(keeper->topic), rows[i].partition);
+		snprintf(keeper->name, sizeof keeper->name, "%.*s", (int)name.len, name.ptr ? name.ptr : "");
+	}
+	return err;
+}
+
+/* The key's name; where that cannot be read, logs that are there already go on under theirs, unsigned. */
+static err_t learn_name(struct audit_keeper *keeper, struct err_detail *detail)
 {
 	struct key_file keys;
-	err_t err = ERR_OK;
-	if (!*keeper->name && !(err = read_keys(keeper, &keys, detail))) {
+	struct err_detail reason = { "" };
+	err_t err = read_keys(keeper, &keys, &reason);
+	if (!err) {
 		snprintf(keeper->name, sizeof keeper->name, "%s", keys.signers[0].key.name);
 		key_file_wipe(&keys);
+		return ERR_OK;
 	}
+	err_t read = read_name(keeper, detail);
+	if (read)
+		return read;
+	if (!*keeper->name)
+		return err_fail(detail, err, "%s; the first start needs its name", err_message(err, &reason));
+	note_unsigned(keeper, err, &reason);
+	return ERR_OK;
+}
+
+static err_t open_logs(struct audit_keeper *keeper, struct err_detail *detail)
+{
 	heartbeat_waiting(&keeper->heartbeat, DATABASE_NAME);
+	err_t err = *keeper->name ? ERR_OK : learn_name(keeper, detail);
 	keeper->batch_records = 0;
 	for (size_t i = 0; !err && i < keeper->logs_count; i++) {
 		struct keeper_log *log = &keeper->logs[i];
@@ -525,6 +558,7 @@ static void fetch_logs(struct audit_keeper *keeper)
 	heartbeat_waiting(&keeper->heartbeat, "Kafka broker");
 	set_paused(keeper, false);
 	keeper->positioned = true;
+	keeper->interrupted = false;
 	for (size_t i = 0; i < keeper->logs_count; i++) {
 		struct keeper_log *log = &keeper->logs[i];
 		int64_t offset;
@@ -727,6 +761,7 @@ static void handle_error(struct audit_keeper *keeper, const rd_kafka_message_t *
 		return;
 	case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
 	case RD_KAFKA_RESP_ERR__TRANSPORT:
+		keeper->interrupted = true;
 		heartbeat_waiting(&keeper->heartbeat, "Kafka broker");
 		return;
 	case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
@@ -741,6 +776,7 @@ static void handle_error(struct audit_keeper *keeper, const rd_kafka_message_t *
 		keeper->positioned = false;
 		return;
 	default:
+		keeper->interrupted = true;
 		log_warning("audit log consumer: %s", rd_kafka_message_errstr(message));
 	}
 }
@@ -751,7 +787,10 @@ static bool poll_once(struct audit_keeper *keeper, int timeout_ms)
 	if (!message)
 		return false;
 	struct keeper_log *log = message->err ? NULL : find_log(keeper, message->partition);
-	if (message->err) {
+	bool answered = !message->err || message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
+	if (answered && keeper->interrupted) {
+		keeper->positioned = false; /* as after the database was waited for */
+	} else if (message->err) {
 		handle_error(keeper, message);
 	} else if (log && keeper->positioned) {
 		note_granted(keeper);

@@ -10,7 +10,7 @@
  *
  * Once an interval has passed, what has grown is signed: the checkpoint is stored with the batch that ends
  * there, then published (keeper_publisher.h). The key is read from its file each time. Without the key the
- * log goes on, unsigned; but for its name, which the first one needs.
+ * log goes on, unsigned; only a log that is not in the database yet waits for its name.
  */
 #pragma once
 

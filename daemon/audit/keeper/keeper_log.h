@@ -12,8 +12,9 @@
  * topic is the logged one after all (the configuration named another cluster, say), it goes on by itself.
  * Else an operator's word makes it begin again with a mark (assayd audit begin-again).
  *
- * What this cannot notice: a topic that is deleted, made again and filled beyond the log's end between two
- * fetches of a running keeper. A verification does.
+ * The same is done after each wait for the database and whenever a broker was away. What this cannot notice:
+ * a topic that is deleted, made again and filled beyond the log's end between two fetches that both succeed.
+ * A verification does.
  */
 #pragma once
 

@@ -140,7 +140,22 @@ static void origins(void **state)
 		err_t err = checkpoint_origin(cases[i].name, cases[i].topic, cases[i].partition, &origin);
 		assert_int_equal(err, cases[i].origin ? ERR_OK : ERR_AUDIT_MALFORMED);
 		assert_true(str_is(buf_str(&origin), cases[i].origin ? cases[i].origin : ""));
+		if (!err)
+			assert_true(str_equal(checkpoint_origin_name(buf_str(&origin), cases[i].topic,
+								     cases[i].partition),
+					      cases[i].name));
 	}
+	static const struct {
+		str_t origin, topic;
+		int32_t partition;
+	} others[] = {
+		{ STR(ORIGIN), STR("scored-queries"), 4 }, { STR(ORIGIN), STR("queries"), 3 },
+		{ STR("/b/0"), STR("b"), 0 },		   { STR("b/0"), STR("b"), 0 },
+		{ STR("a b/b/0"), STR("b"), 0 },	   { STR_NONE, STR("b"), 0 },
+	};
+	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+		assert_false(str_present(
+			checkpoint_origin_name(others[i].origin, others[i].topic, others[i].partition)));
 }
 
 static void a_signed_checkpoint_is_its_logs_alone(void **state)
