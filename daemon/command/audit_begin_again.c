@@ -67,7 +67,7 @@ err_t audit_begin_again_run(const char *config_file, const char *partition, cons
 	if (!err)
 		err = config_load(config_file, &config, detail);
 	if (!err)
-		err = audit_log_name(config, name, detail);
+		err = audit_log_name(&config->audit, name, detail);
 	if (!err)
 		err = audit_log_store(config, false, &store, detail);
 	if (err)

@@ -19,12 +19,13 @@ err_t audit_log_store(const struct config *config, bool reads_only, struct audit
 	return ERR_OK;
 }
 
-err_t audit_log_name(const struct config *config, char ret_name[NOTE_NAME_MAX + 1], struct err_detail *detail)
+err_t audit_log_name(const struct config_audit *audit, char ret_name[NOTE_NAME_MAX + 1],
+		     struct err_detail *detail)
 {
 	struct key_file keys;
-	if (!config->audit.key_file)
+	if (!audit->key_file)
 		return err_fail(detail, ERR_CONFIG_MISSING, "the configuration has no audit.key_file");
-	err_t err = key_file_read(config->audit.key_file, &keys, detail);
+	err_t err = key_file_read(audit->key_file, &keys, detail);
 	if (err)
 		return err;
 	memcpy(ret_name, keys.signers[0].key.name, sizeof keys.signers[0].key.name);

@@ -15,7 +15,7 @@ err_t audit_log_store(const struct config *config, bool reads_only, struct audit
 		      struct err_detail *detail);
 
 /* The name of the key that signs, which is in the origins of the logs. */
-err_t audit_log_name(const struct config *config, char ret_name[NOTE_NAME_MAX + 1],
+err_t audit_log_name(const struct config_audit *audit, char ret_name[NOTE_NAME_MAX + 1],
 		     struct err_detail *detail);
 
 /* A reader of the scored topic, in the group of the log's keeper; the caller frees it. What it was made of is

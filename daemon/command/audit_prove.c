@@ -221,7 +221,7 @@ static err_t prove(struct proving *proving, const struct found *found)
 static err_t read_keys(struct proving *proving)
 {
 	struct key_file own;
-	err_t err = audit_log_name(proving->config, proving->name, proving->detail);
+	err_t err = audit_log_name(&proving->config->audit, proving->name, proving->detail);
 	for (size_t i = 0; !err && i < proving->options->keys_count; i++)
 		err = key_file_trusted(proving->options->keys[i], proving->keys, &proving->keys_count,
 				       proving->detail);

@@ -1,22 +1,29 @@
 #include "command/check_audit.h"
 
+#include "audit/publish/checkpoint_file.h"
 #include "command/audit_log.h"
 #include "kafka/topics.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 
 static const char what[] = "audit log";
 
-static bool check_key(const struct config *config, char ret_name[NOTE_NAME_MAX + 1],
+static bool check_key(const struct config_audit *audit, char ret_name[NOTE_NAME_MAX + 1], struct arena *arena,
 		      struct findings *findings)
 {
 	struct err_detail detail = { "" };
-	err_t err = audit_log_name(config, ret_name, &detail);
+	struct stat status;
+	err_t err = audit_log_name(audit, ret_name, &detail);
 	findings_tried(findings, "audit log key", err, &detail);
+	if (!err && stat(audit->key_file, &status) == 0 && status.st_mode & (S_IRWXO | S_IWGRP))
+		findings_lines(findings, FINDING_WARNING, "audit log key",
+			       arena_printf(arena,
+					    "%s is open to others (mode %03o), and whoever has it can sign "
+					    "another log; chmod 600, and make another key",
+					    audit->key_file, (unsigned)(status.st_mode & 0777)));
 	return !err;
 }
 
@@ -77,14 +84,25 @@ static bool is_append_only(const char *path)
 	return fd < 0 || ioctl(fd, FS_IOC_GETFLAGS, &flags) != 0 || flags & FS_APPEND_FL;
 }
 
-static void check_file(const char *path, struct arena *arena, struct findings *findings)
+/* Whether both names are of one file. */
+static bool is_same_file(const char *path, const char *other)
 {
-	struct err_detail detail = { "" };
-	bool there = access(path, F_OK) == 0;
-	const char *tried = there ? path : dirname((char *)(uintptr_t)arena_strdup(arena, path));
-	err_t err = ERR_OK;
-	if (access(tried, there ? W_OK : W_OK | X_OK) != 0)
-		err = err_fail(&detail, ERR_IO, "audit.checkpoint_file: %s: %s", tried, strerror(errno));
+	struct stat one, two;
+	return other && (strcmp(path, other) == 0 || (stat(path, &one) == 0 && stat(other, &two) == 0 &&
+						      one.st_dev == two.st_dev && one.st_ino == two.st_ino));
+}
+
+static void check_file(const struct config_audit *audit, struct arena *arena, struct findings *findings)
+{
+	const char *path = audit->checkpoint_file;
+	struct err_detail detail = { "" }, reason = { "" };
+	bool there = false;
+	err_t err = checkpoint_file_try(path, &there, &reason);
+	if (err)
+		err_fail(&detail, err, "audit.checkpoint_file: %s", reason.message);
+	else if (is_same_file(path, audit->key_file))
+		err = err_fail(&detail, ERR_CONFIG_RANGE,
+			       "audit.checkpoint_file: %s is the file of the key; name one of its own", path);
 	findings_tried(findings, "audit log file", err, &detail);
 	if (!err && there && !is_append_only(path))
 		findings_lines(
@@ -95,6 +113,16 @@ static void check_file(const char *path, struct arena *arena, struct findings *f
 				     path));
 }
 
+bool check_audit_files(const struct config_audit *audit, bool key, bool file,
+		       char ret_name[NOTE_NAME_MAX + 1], struct findings *findings)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	bool good = key && check_key(audit, ret_name, arena, findings);
+	if (file && audit->checkpoint_file)
+		check_file(audit, arena, findings);
+	return good;
+}
+
 void check_audit_log(const struct config *config, struct arena *arena, struct findings *findings)
 {
 	char name[NOTE_NAME_MAX + 1];
@@ -102,10 +130,8 @@ void check_audit_log(const struct config *config, struct arena *arena, struct fi
 		findings_none(findings, what, "none is configured");
 		return;
 	}
-	if (check_key(config, name, findings))
+	if (check_audit_files(&config->audit, true, true, name, findings))
 		check_database(config, name, arena, findings);
-	if (config->audit.checkpoint_file)
-		check_file(config->audit.checkpoint_file, arena, findings);
 	if (!config->audit.checkpoint_topic && !config->audit.checkpoint_file)
 		findings_lines(findings, FINDING_WARNING, what,
 			       STR("its checkpoints are in its database alone, which whoever writes there "

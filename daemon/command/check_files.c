@@ -3,6 +3,7 @@
 #include "address/libpq_dsn.h"
 #include "address/mariadb_dsn.h"
 #include "avro/codec.h"
+#include "command/check_audit.h"
 #include "command/settings.h"
 #include "common/pem.h"
 #include "database/database.h"
@@ -143,6 +144,15 @@ static void check_databases(const struct files *files)
 		findings_tried(files->findings, "archive",
 			       database_check_settings(audit->dsn, audit->password_file, "audit.", &detail),
 			       &detail);
+}
+
+static void check_audit(const struct files *files)
+{
+	const struct config_audit *audit = &files->config->audit;
+	char name[NOTE_NAME_MAX + 1];
+	if (audit->log)
+		check_audit_files(audit, audit->key_file && !IS_WRONG(files, "audit", "key_file"),
+				  !IS_WRONG(files, "audit", "checkpoint_file"), name, files->findings);
 }
 
 /* ---- what connection strings name ---- */
@@ -306,4 +316,5 @@ void check_files(const struct config *config, const struct conf_problems *proble
 	check_targets(&files);
 	check_judges(&files);
 	check_databases(&files);
+	check_audit(&files);
 }

@@ -169,6 +169,14 @@ static bool is_plain_name(const char *name)
 	return !name[legal] && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
+static void check_topic_name(const struct checker *checker, const char *topic, const char *setting)
+{
+	if (!is_plain_name(topic))
+		FAIL(checker, ERR_CONFIG_RANGE, setting,
+		     "a topic's name consists of letters, digits, dots, underscores and "
+		     "hyphens, and is neither \".\" nor \"..\"");
+}
+
 static void check_topics(const struct checker *checker)
 {
 	const struct config_kafka *kafka = &checker->config->kafka;
@@ -183,10 +191,7 @@ static void check_topics(const struct checker *checker)
 		{ "kafka.feedback_topic", kafka->feedback_topic },
 	};
 	for (size_t i = 0; i < sizeof topics / sizeof *topics; i++) {
-		if (!is_plain_name(topics[i].topic))
-			FAIL(checker, ERR_CONFIG_RANGE, topics[i].setting,
-			     "a topic's name consists of letters, digits, dots, underscores and "
-			     "hyphens, and is neither \".\" nor \"..\"");
+		check_topic_name(checker, topics[i].topic, topics[i].setting);
 		size_t k = 0;
 		while (k < i && strcmp(topics[i].topic, topics[k].topic) != 0)
 			k++;
@@ -504,6 +509,8 @@ static void check_audit_log(const struct checker *checker)
 			     "\"%s\" has another use already; checkpoints need a compacted topic of their "
 			     "own",
 			     topics[i]);
+	if (audit->checkpoint_topic)
+		check_topic_name(checker, audit->checkpoint_topic, "audit.checkpoint_topic");
 	if (audit->checkpoint_file && *audit->checkpoint_file != '/')
 		FAIL(checker, ERR_CONFIG_RANGE, "audit.checkpoint_file", "the path does not begin with /");
 }

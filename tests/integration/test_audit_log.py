@@ -415,6 +415,37 @@ def test_a_check_says_what_is_wrong_with_the_log(signed):
     assert any("error" in line and "audit log key" in line for line in checked(1))
 
 
+def test_a_check_without_servers_looks_at_the_files_of_the_log(log):
+    daemon = log.start(topic=False)
+    daemon.terminate()
+    config = daemon.config
+    key, file = log.folder / "key", log.folder / "other"
+
+    def checked(expected, *said, **changes):
+        config["audit"].update({"checkpoint_file": str(file), **changes})
+        daemon.write_config()
+        done = subprocess.run([BINARY, "check", "--offline", "--config", daemon.config_file], capture_output=True, text=True,
+                              timeout=60, check=False)
+        lines = [line for line in done.stdout.splitlines() if "audit log" in line]
+        assert done.returncode == expected and all(any(text in line for line in lines) for text in said), done
+
+    checked(0, "ok      audit log key", "ok      audit log file")
+    assert not file.exists()
+    checked(78, "is the file of the key", checkpoint_file=str(key))
+    file.mkdir()
+    checked(74, "a directory")
+    file.rmdir()
+    file.symlink_to("/dev/null")
+    checked(74, "a symbolic link")
+    file.unlink()
+    key.chmod(0o644)
+    checked(0, "is open to others (mode 644)")
+    key.write_text("PRIVATE+KEY+nothing\n")
+    checked(65, "audit log key")
+    key.unlink()
+    checked(66, "audit log key")
+
+
 def test_keys_are_changed_while_the_daemon_runs(log):
     daemon = log.start(partitions=1)
     send(log, 20)

@@ -489,7 +489,8 @@ static err_t read_name(struct audit_keeper *keeper, struct err_detail *detail)
 	size_t count;
 	err_t err = audit_store_rows(keeper->store, keeper->topic, arena, &rows, &count, detail);
 	for (size_t i = 0; !err && i < count && !*keeper->name; i++) {
-		str_t name = checkpoint_origin_name(rows[i].origin, str_from(keeper->topic), rows[i].partition);
+		str_t name =
+			checkpoint_origin_name(rows[i].origin, str_from(keeper->topic), rows[i].partition);
 		snprintf(keeper->name, sizeof keeper->name, "%.*s", (int)name.len, name.ptr ? name.ptr : "");
 	}
 	return err;

@@ -20,9 +20,30 @@ static void sync_folder(const char *path)
 		fsync(fd);
 }
 
+err_t checkpoint_file_try(const char *path, bool *ret_there, struct err_detail *detail)
+{
+	_cleanup_(cleanup_free) char *copy = strdup(path);
+	struct stat status;
+	if (!copy)
+		abort();
+	*ret_there = lstat(path, &status) == 0;
+	if (*ret_there && !S_ISREG(status.st_mode))
+		return err_fail(detail, ERR_IO, "%s: it is %s; checkpoints are appended to a file only", path,
+				S_ISDIR(status.st_mode)	  ? "a directory"
+				: S_ISLNK(status.st_mode) ? "a symbolic link, which is not followed"
+							  : "no regular file");
+	const char *tried = *ret_there ? path : dirname(copy);
+	if (access(tried, *ret_there ? W_OK : W_OK | X_OK) != 0)
+		return err_fail(detail, ERR_IO, "%s: %s", tried, strerror(errno));
+	return ERR_OK;
+}
+
 static err_t open_file(const char *path, int *ret_fd, struct err_detail *detail)
 {
-	bool there = access(path, F_OK) == 0;
+	bool there;
+	err_t err = checkpoint_file_try(path, &there, detail);
+	if (err)
+		return err;
 	int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
 	if (fd < 0)
 		return err_fail(detail, ERR_IO, "%s: %s", path, strerror(errno));
@@ -60,12 +81,6 @@ err_t checkpoint_file_append(const char *path, str_t note, struct err_detail *de
 	if ((size_t)written != text.len)
 		return err_fail(detail, ERR_IO, "%s: no room for a whole checkpoint", path);
 	return ERR_OK;
-}
-
-err_t checkpoint_file_try(const char *path, struct err_detail *detail)
-{
-	_cleanup_(cleanup_close) int fd = -1;
-	return open_file(path, &fd, detail);
 }
 
 err_t checkpoint_file_read(const char *path, struct buf *out, struct err_detail *detail)

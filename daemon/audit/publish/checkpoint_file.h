@@ -11,8 +11,9 @@
  * by an empty line. Makes the file where it is not there. ERR_IO. */
 err_t checkpoint_file_append(const char *path, str_t note, struct err_detail *detail);
 
-/* Whether notes can be appended, without doing it, other than making the file. */
-err_t checkpoint_file_try(const char *path, struct err_detail *detail);
+/* Whether notes can be appended, without doing it, and whether the file is there. ERR_IO: it is no regular
+ * file, or not to be written; or it is not there and cannot be made. */
+err_t checkpoint_file_try(const char *path, bool *ret_there, struct err_detail *detail);
 
 /* Reads the whole file into the buffer. ERR_FILE_UNREADABLE, also for one of more than 1 GB. */
 err_t checkpoint_file_read(const char *path, struct buf *out, struct err_detail *detail);

@@ -141,17 +141,20 @@ static void origins(void **state)
 		assert_int_equal(err, cases[i].origin ? ERR_OK : ERR_AUDIT_MALFORMED);
 		assert_true(str_is(buf_str(&origin), cases[i].origin ? cases[i].origin : ""));
 		if (!err)
-			assert_true(str_equal(checkpoint_origin_name(buf_str(&origin), cases[i].topic,
-								     cases[i].partition),
-					      cases[i].name));
+			assert_true(str_equal(
+				checkpoint_origin_name(buf_str(&origin), cases[i].topic, cases[i].partition),
+				cases[i].name));
 	}
 	static const struct {
 		str_t origin, topic;
 		int32_t partition;
 	} others[] = {
-		{ STR(ORIGIN), STR("scored-queries"), 4 }, { STR(ORIGIN), STR("queries"), 3 },
-		{ STR("/b/0"), STR("b"), 0 },		   { STR("b/0"), STR("b"), 0 },
-		{ STR("a b/b/0"), STR("b"), 0 },	   { STR_NONE, STR("b"), 0 },
+		{ STR(ORIGIN), STR("scored-queries"), 4 },
+		{ STR(ORIGIN), STR("queries"), 3 },
+		{ STR("/b/0"), STR("b"), 0 },
+		{ STR("b/0"), STR("b"), 0 },
+		{ STR("a b/b/0"), STR("b"), 0 },
+		{ STR_NONE, STR("b"), 0 },
 	};
 	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
 		assert_false(str_present(

@@ -485,6 +485,8 @@ static const struct {
 	  ":2: audit.key_file: ", "like a secret" },
 	{ "audit: {\n checkpoint_topic = \"scored-queries\"; };", ERR_CONFIG_RANGE,
 	  ":2: audit.checkpoint_topic: ", "has another use already" },
+	{ "audit: {\n checkpoint_topic = \"a b\"; };", ERR_CONFIG_RANGE,
+	  ":2: audit.checkpoint_topic: ", "consists of letters" },
 	{ "audit: {\n checkpoint_file = \"checkpoints\"; };", ERR_CONFIG_RANGE,
 	  ":2: audit.checkpoint_file: ", "does not begin with /" },
 	{ "audit: {\n password_file = \"p\"; };", ERR_CONFIG_RANGE,

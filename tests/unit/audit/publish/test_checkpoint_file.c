@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -47,9 +48,18 @@ static void appending_closes_off_what_was_torn(void **state)
 	_cleanup_(buf_free) struct buf text = BUF_INIT;
 	str_t note;
 	unsigned fragments = 0;
+	bool there = true;
 	assert_non_null(mkdtemp(folder));
 	snprintf(path, sizeof path, "%s/file", folder);
-	assert_int_equal(checkpoint_file_try(path, &detail), ERR_OK);
+	assert_int_equal(checkpoint_file_try(path, &there, &detail), ERR_OK);
+	assert_false(there);
+	assert_int_equal(checkpoint_file_try("/tmp/there/is/no/such", &there, &detail), ERR_IO);
+	assert_int_equal(checkpoint_file_try(folder, &there, &detail), ERR_IO);
+	assert_non_null(strstr(detail.message, "a directory"));
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(checkpoint_file_append(path, STR(NOTE("a")), &detail), ERR_IO);
+	assert_non_null(strstr(detail.message, "no regular file"));
+	unlink(path);
 	assert_int_equal(checkpoint_file_append(path, STR(NOTE("a")), &detail), ERR_OK);
 	FILE *file = fopen(path, "ae");
 	assert_non_null(file);
