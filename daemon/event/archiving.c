@@ -16,6 +16,7 @@ struct archive *archiving_start(const struct config *config)
 		.password_file = database.password_file,
 		.settings = database.settings,
 		.program = record_program_version(),
+		.directory = config->pipeline.state_directory,
 		.retention_days = config->audit.retention_days,
 	};
 	return archive_start(&options);

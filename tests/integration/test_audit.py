@@ -13,6 +13,7 @@ import subprocess
 import time
 
 import psycopg2
+import pytest
 
 import events
 from daemon import BINARY, config_text
@@ -221,12 +222,38 @@ def test_postgresql_is_away_and_back(rig):
     await_metrics(rig.daemon, lambda metrics: metrics.value("assayd_archive_database_up") == 1)
 
 
-def test_what_was_not_archived_is_told(rig):
-    """A stop while PostgreSQL is away names what is lost."""
+@pytest.mark.parametrize("way", ["stop", "kill"])
+def test_what_was_not_archived_waits_for_the_next_start(rig, way):
+    """However the daemon ends while PostgreSQL is away, the next one archives what was named, also under other settings."""
     database = rig.calibration_database
     rig.postgres.execute(f'ALTER DATABASE "{database}" ALLOW_CONNECTIONS false')
     try:
         rig.start()
+        records = send(rig, [events.sure(target="shop")])
+        waiting = pathlib.Path(rig.daemon.state)
+        deadline = time.monotonic() + 30
+        while len(list(waiting.glob("archive-*"))) < len(digests(records)):
+            assert time.monotonic() < deadline, list(waiting.iterdir())
+            time.sleep(0.05)
+        if way == "kill":
+            rig.daemon.kill()
+        else:
+            assert rig.daemon.terminate() == 0
+            assert "contents that records name wait in" in rig.daemon.log()
+    finally:
+        rig.postgres.execute(f'ALTER DATABASE "{database}" ALLOW_CONNECTIONS true')
+    rig.daemon.config["evaluation"] = {"pass_score": 0.65}
+    rig.daemon.start()
+    await_archived(rig, records)
+    assert not list(waiting.glob("archive-*"))
+
+
+def test_what_is_lost_is_told(rig, make_daemon):
+    """Without a state directory, a stop while PostgreSQL is away names what is lost."""
+    database = rig.calibration_database
+    rig.postgres.execute(f'ALTER DATABASE "{database}" ALLOW_CONNECTIONS false')
+    try:
+        rig.daemon = make_daemon(rig.config(), STATE_DIRECTORY="").start()
         (record,) = send(rig, [events.sure(target="shop")])
         assert rig.daemon.terminate() == 0
     finally:

@@ -1,5 +1,6 @@
 #include "audit/archive/archive.h"
 
+#include "audit/archive/archive_file.h"
 #include "audit/archive/archive_store.h"
 #include "common/clock.h"
 #include "common/list.h"
@@ -26,6 +27,7 @@ struct known {
 	struct archive_item item;
 	bool waits;	  /* to be written */
 	bool has_content; /* else only its use is to be noted */
+	bool kept;	  /* in the state directory; the thread's */
 	struct buf content;
 	int64_t touched_us; /* when its use was last noted (monotonic) */
 };
@@ -33,6 +35,8 @@ struct known {
 struct archive {
 	struct database *database; /* the thread's, likewise below */
 	const char *program;
+	char *directory;      /* where contents that wait are kept, or NULL */
+	bool unkept_reported; /* that this failed */
 	int64_t retention_days;
 	int64_t expire_us; /* when next */
 	bool away;	   /* PostgreSQL, and it was said */
@@ -178,9 +182,44 @@ static err_t write_one(struct archive *archive, const struct known *known, bool 
 	return err;
 }
 
+static struct known *next_unkept(struct archive *archive)
+{
+	struct known *found = NULL;
+	pthread_mutex_lock(&archive->mutex);
+	LIST_FOREACH (node, &archive->waiting) {
+		struct known *known = container_of(node, struct known, node);
+		if (!found && known->has_content && !known->kept)
+			found = known;
+	}
+	pthread_mutex_unlock(&archive->mutex);
+	return found;
+}
+
+/* What waits is on the disk before PostgreSQL, which may be away, is asked. */
+static void keep_waiting(struct archive *archive)
+{
+	struct known *known;
+	while (archive->directory && (known = next_unkept(archive))) {
+		struct err_detail detail = { "" };
+		err_t err = archive_file_write(archive->directory, &known->item, buf_str(&known->content),
+					       &detail);
+		known->kept = !err;
+		if (err && !archive->unkept_reported)
+			log_warning("what waits for the archive is not kept for the next start: %s",
+				    err_message(err, &detail));
+		archive->unkept_reported = err != ERR_OK;
+		if (err)
+			return; /* the next round tries again */
+	}
+}
+
 /* What one attempt came to. One that is refused is behind the others at the next one. */
 static void settle(struct archive *archive, struct known *known, err_t err, bool there, bool added)
 {
+	if (!err && known->kept) {
+		archive_file_remove(archive->directory, &known->item);
+		known->kept = false;
+	}
 	pthread_mutex_lock(&archive->mutex);
 	archive->statistics.stored += added;
 	if (err) {
@@ -275,6 +314,7 @@ static err_t work(struct archive *archive)
 	struct err_detail detail = { "" };
 	if (!is_due(archive))
 		return ERR_OK;
+	keep_waiting(archive);
 	heartbeat_waiting(&archive->heartbeat, "archive database");
 	err_t err = connect(archive, &detail);
 	if (!err)
@@ -298,11 +338,25 @@ static bool wait_for_round(struct archive *archive, err_t last)
 	return goes_on;
 }
 
+/* A content that the last run has left. */
+static void take_kept(void *context, const struct archive_item *item, str_t content)
+{
+	struct archive *archive = context;
+	archive_put(archive, item, content);
+	pthread_mutex_lock(&archive->mutex);
+	struct known *known = find(archive, item->kind, str_from(item->digest));
+	if (known)
+		known->kept = true;
+	pthread_mutex_unlock(&archive->mutex);
+}
+
 static void archive_main(void *context, unsigned index)
 {
 	struct archive *archive = context;
 	err_t last;
 	(void)index;
+	if (archive->directory)
+		archive_file_read_all(archive->directory, take_kept, archive);
 	do {
 		last = work(archive);
 		heartbeat_beat(&archive->heartbeat);
@@ -321,6 +375,7 @@ struct archive *archive_start(const struct archive_options *options)
 	archive->heartbeat.name = "archive";
 	archive->program = options->program;
 	archive->retention_days = options->retention_days;
+	archive->directory = options->directory ? strdup(options->directory) : NULL;
 	archive->statistics.up = true;
 	archive->database = database_new(options->dsn, options->password_file);
 	database_set_settings(archive->database, options->settings);
@@ -360,16 +415,22 @@ bool archive_ended(struct archive *archive, int64_t timeout_ms)
 	return true;
 }
 
-/* What waits is lost now; each by its name, so that it can be archived by hand or looked for elsewhere. */
+/* What waits is lost now, where it was not kept: each by its name, so that it can be looked for elsewhere. */
 static void report_left(struct archive *archive)
 {
+	size_t kept = 0;
 	LIST_FOREACH (node, &archive->waiting) {
 		const struct known *known = container_of(node, struct known, node);
-		if (known->has_content)
+		kept += known->kept;
+		if (known->has_content && !known->kept)
 			log_error("the %s %s, which records name, is not archived: PostgreSQL did not take "
 				  "it before the stop; an instance that uses it again archives it then",
 				  archive_kind_name(known->item.kind), known->item.digest);
 	}
+	if (kept)
+		log_notice("%zu contents that records name wait in %s for the next start: PostgreSQL did "
+			   "not take them",
+			   kept, archive->directory);
 }
 
 static void forget_all(struct archive *archive, struct list *list)
@@ -391,6 +452,7 @@ void archive_stop(struct archive *archive)
 	database_free(archive->database);
 	pthread_cond_destroy(&archive->changed);
 	pthread_mutex_destroy(&archive->mutex);
+	free(archive->directory);
 	free(archive);
 }
 

@@ -4,10 +4,10 @@
  * is where that can be read.
  *
  * One thread with a connection of its own. Whoever uses a content says so, which is a look into a table; what
- * is new is copied and waits, within bounds, until PostgreSQL has taken it, also while PostgreSQL is away. A
- * content for which there is no room is lost, which is counted and logged, and is tried again when it is next
- * used. What is used is noted in the database once a day, and what was in use longer ago than the retention
- * is deleted.
+ * is new is copied and waits, within bounds, until PostgreSQL has taken it, also while PostgreSQL is away;
+ * what waits is kept in the state directory, too, and waits again after the next start. A content for which
+ * there is no room is lost, which is counted and logged, and is tried again when it is next used. What is
+ * used is noted in the database once a day, and what was in use longer ago than the retention is deleted.
  */
 #pragma once
 
@@ -25,6 +25,7 @@ struct archive_options {
 	const char *password_file; /* or NULL */
 	const char *settings;	   /* how the names of these settings begin: "audit."; static */
 	const char *program;	   /* version of this program; static */
+	const char *directory;	   /* where what waits is kept (archive_file.h), or NULL */
 	int64_t retention_days;	   /* 0: nothing is ever deleted */
 };
 
@@ -33,7 +34,7 @@ struct archive_statistics {
 	bool up;	   /* the last attempt to write was taken, or there was none yet */
 	uint64_t waiting;  /* contents, now */
 	uint64_t stored;   /* contents that were new to the archive */
-	uint64_t lost;	   /* that found no room, or were left at the end */
+	uint64_t lost;	   /* that found no room */
 	uint64_t failures; /* attempts that PostgreSQL did not take */
 	uint64_t expired;  /* contents deleted */
 };

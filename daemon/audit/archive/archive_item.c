@@ -19,3 +19,12 @@ int archive_kind_find(const char *name)
 			return kind;
 	return -1;
 }
+
+const char *archive_form_find(str_t name)
+{
+	static const char *const forms[] = { "", "postgresql", "sqlite", "mysql" };
+	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+		if (str_is(name, forms[i]))
+			return forms[i];
+	return NULL;
+}

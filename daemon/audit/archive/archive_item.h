@@ -24,3 +24,6 @@ const char *archive_kind_name(enum archive_kind kind);
 
 /* The kind of that name, or −1. */
 int archive_kind_find(const char *name);
+
+/* The form of that name, static, as archive_item.form is; NULL: there is no such form. */
+const char *archive_form_find(str_t name);

@@ -3,14 +3,19 @@
 #include "audit/archive/archive.h"
 
 #include "audit/archive/archive_check.h"
+#include "audit/archive/archive_file.h"
 #include "audit/archive/archive_store.h"
 #include "common/clock.h"
+#include "common/kept_file.h"
 #include "common/log.h"
 #include "tests/harness/servers/database_server.h"
 
+#include <dirent.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -45,6 +50,24 @@ static struct archive_item item_of(enum archive_kind kind, const char *text)
 	item.version = kind == ARCHIVE_MODEL ? 7 : 0;
 	hash_sha256_hex(text, strlen(text), item.digest);
 	return item;
+}
+
+static int count_files(const char *folder)
+{
+	int count = 0;
+	DIR *entries = opendir(folder);
+	assert_non_null(entries);
+	for (const struct dirent *entry; (entry = readdir(entries));)
+		count += entry->d_name[0] != '.' && !strstr(entry->d_name, ".new");
+	closedir(entries);
+	return count;
+}
+
+static void count_content(void *context, const struct archive_item *item, str_t content)
+{
+	(void)item;
+	(void)content;
+	++*(unsigned *)context;
 }
 
 static bool has(struct archive *archive, enum archive_kind kind, const char *text)
@@ -301,6 +324,69 @@ static void what_finds_no_room_is_reported(void **state)
 	assert_non_null(strstr(logged, "PostgreSQL did not take it before the stop"));
 }
 
+/* A child that is killed has left what it named while PostgreSQL was away. */
+static void what_waits_outlives_the_program(void **state)
+{
+	(void)state;
+	char folder[] = "/tmp/assayd-archive-XXXXXX", path[160], torn[160];
+	struct archive_options options = {
+		.dsn = "host=/nowhere", .settings = "audit.", .program = "1", .directory = folder
+	};
+	struct archive_item item = item_of(ARCHIVE_CATALOG, "one");
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof path, "%s/archive-catalog-%s", folder, item.digest);
+	snprintf(torn, sizeof torn, "%s.new", path);
+	pid_t child = fork();
+	if (child == 0) {
+		struct archive *archive = archive_start(&options);
+		put(archive, ARCHIVE_CATALOG, "one");
+		put(archive, ARCHIVE_MODEL, "");
+		pause();
+	}
+	item = item_of(ARCHIVE_MODEL, "");
+	for (int i = 0; i < 500 && (access(path, F_OK) != 0 || count_files(folder) < 2); i++)
+		usleep(20000);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	FILE *file = fopen(torn, "we");
+	assert_non_null(file);
+	fclose(file);
+	options.dsn = server.socket_dsn;
+	struct archive *archive = archive_start(&options);
+	await_stored(archive, 2);
+	archive_stop(archive);
+	expect("SELECT string_agg(kind || form || coalesce(version, 0), ' ' ORDER BY kind) FROM "
+	       "audit_archive",
+	       "catalogsqlite0 model7");
+	assert_int_equal(count_files(folder), 0);
+	assert_int_equal(rmdir(folder), 0);
+}
+
+/* Each bit of such a file counts. */
+static void a_damaged_file_is_no_content(void **state)
+{
+	(void)state;
+	char folder[] = "/tmp/assayd-archive-XXXXXX", path[160];
+	const struct archive_item item = item_of(ARCHIVE_MODEL, "content");
+	struct buf good = BUF_INIT;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof path, "%s/archive-model-%s", folder, item.digest);
+	assert_int_equal(archive_file_write(folder, &item, STR("content"), NULL), ERR_OK);
+	assert_int_equal(kept_file_read(path, 4096, &good, NULL), ERR_OK);
+	for (size_t bit = 0; bit < 8 * good.len; bit++) {
+		unsigned found = 0;
+		good.data[bit / 8] = (char)(good.data[bit / 8] ^ 1 << bit % 8);
+		assert_int_equal(kept_file_write(path, buf_str(&good), NULL), ERR_OK);
+		archive_file_read_all(folder, count_content, &found);
+		assert_int_equal(found, 0);
+		assert_int_equal(count_files(folder), 0);
+		good.data[bit / 8] = (char)(good.data[bit / 8] ^ 1 << bit % 8);
+	}
+	assert_non_null(strstr(logged, "is removed: it is damaged"));
+	buf_free(&good);
+	rmdir(folder);
+}
+
 static void what_was_deleted_meanwhile_is_written_again(void **state)
 {
 	(void)state;
@@ -355,6 +441,8 @@ int main(void)
 		TEST(only_what_is_old_and_unused_is_deleted),
 		TEST(postgresql_is_away_and_back),
 		TEST(what_finds_no_room_is_reported),
+		TEST(what_waits_outlives_the_program),
+		TEST(a_damaged_file_is_no_content),
 		TEST(what_was_deleted_meanwhile_is_written_again),
 		TEST(the_check_says_what_is_missing),
 	};
