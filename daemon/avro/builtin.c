@@ -38,6 +38,9 @@ static const unsigned char SCORED_SCHEMA_5[] = {
 static const unsigned char SCORED_SCHEMA_6[] = {
 #include "schemas/former/scored_query-6.avsc.inc"
 };
+static const unsigned char SCORED_SCHEMA_7[] = {
+#include "schemas/former/scored_query-7.avsc.inc"
+};
 static const unsigned char ADVISORY_SCHEMA_1[] = {
 #include "schemas/former/advisory-1.avsc.inc"
 };
@@ -64,11 +67,12 @@ str_t builtin_schema(enum record_id id)
 
 str_t builtin_former_schema(size_t index)
 {
-	const str_t formers[] = { TEXT_OF(QUERY_SCHEMA_1),    TEXT_OF(SCORED_SCHEMA_1),
-				  TEXT_OF(QUERY_SCHEMA_2),    TEXT_OF(SCORED_SCHEMA_2),
-				  TEXT_OF(SCORED_SCHEMA_3),   TEXT_OF(SCORED_SCHEMA_4),
-				  TEXT_OF(SCORED_SCHEMA_5),   TEXT_OF(SCORED_SCHEMA_6),
-				  TEXT_OF(ADVISORY_SCHEMA_1), TEXT_OF(ADVISORY_SCHEMA_2) };
+	const str_t formers[] = { TEXT_OF(QUERY_SCHEMA_1),   TEXT_OF(SCORED_SCHEMA_1),
+				  TEXT_OF(QUERY_SCHEMA_2),   TEXT_OF(SCORED_SCHEMA_2),
+				  TEXT_OF(SCORED_SCHEMA_3),  TEXT_OF(SCORED_SCHEMA_4),
+				  TEXT_OF(SCORED_SCHEMA_5),  TEXT_OF(SCORED_SCHEMA_6),
+				  TEXT_OF(SCORED_SCHEMA_7),  TEXT_OF(ADVISORY_SCHEMA_1),
+				  TEXT_OF(ADVISORY_SCHEMA_2) };
 	return index < sizeof formers / sizeof formers[0] ? formers[index] : STR_NONE;
 }
 

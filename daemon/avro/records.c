@@ -602,7 +602,7 @@ static const struct field RULES_FIELDS[] = {
 	OPTIONAL_RECORD(retrieval, RETRIEVAL_RULES),  REQUIRED(pass_score, FIELD_DOUBLE),
 	REQUIRED(low_confidence_below, FIELD_DOUBLE), REQUIRED(low_relevance_below, FIELD_DOUBLE),
 	OPTIONAL_RECORD(judge, JUDGE_RULES),	      DEFAULTED(redacted, FIELD_BOOL, 0),
-	OPTIONAL_RECORD(result, RESULT_RULES),
+	OPTIONAL_RECORD(result, RESULT_RULES),	      DEFAULTED(formulas, FIELD_LONG, 1),
 };
 static const struct record_type RULES = TABLE(RULES_FIELDS, "Rules");
 #undef RECORD

@@ -359,7 +359,12 @@ struct record_rules {
 	struct record_judge_rules *judge;   /* or NULL: there is none */
 	bool redacted;			    /* literals are hidden */
 	struct record_result_rules *result; /* NULL: the defaults, or nothing was compared */
+	int64_t formulas;		    /* by which the record was computed; see below */
 };
+
+/* What `formulas` counts: 1 an identical answer weighed 1 / sampling probability, 2 it weighs 1. Whoever
+ * changes a formula adds one, so that records from before are computed again by theirs. */
+#define RECORD_FORMULAS 2
 
 struct record_error {
 	str_t metric;

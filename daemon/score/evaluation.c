@@ -119,6 +119,7 @@ static double judge_weight(double sampling_probability)
 
 bool evaluation_label(const struct label_input *input, struct label *ret_label)
 {
+	double asked = judge_weight(input->sampling_probability);
 	const struct {
 		opt_double_t value;
 		double full_scale;
@@ -126,8 +127,8 @@ bool evaluation_label(const struct label_input *input, struct label *ret_label)
 	} candidates[] = {
 		[ORIGIN_FEEDBACK] = { input->feedback, 1, 1 },
 		[ORIGIN_RESULT] = { input->result, 1, 1 },
-		[ORIGIN_CORRECTNESS] = { input->correctness, 1, judge_weight(input->sampling_probability) },
-		[ORIGIN_RELEVANCE] = { input->relevance, 100, judge_weight(input->sampling_probability) },
+		[ORIGIN_CORRECTNESS] = { input->correctness, 1, input->identical ? 1 : asked },
+		[ORIGIN_RELEVANCE] = { input->relevance, 100, asked },
 	};
 	for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
 		if (!score_is_finite(candidates[i].value))

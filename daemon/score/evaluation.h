@@ -84,6 +84,7 @@ struct label_input {
 	opt_double_t correctness;    /* 0..1 */
 	opt_double_t relevance;	     /* 0..100 */
 	double sampling_probability; /* with which the judge was asked, in (0, 1] */
+	bool identical;		     /* the correctness is known without asking, whether sampled or not */
 };
 
 struct label {
@@ -94,5 +95,6 @@ struct label {
 };
 
 /* Chooses the label: the first of the four that is there; false when none is. Verdicts of the judge weigh
- * 1 / sampling probability; feedback and results do not depend on that sampling and weigh 1. */
+ * 1 / sampling probability; feedback, results and what is identical to a truth do not depend on that sampling
+ * and weigh 1. */
 bool evaluation_label(const struct label_input *input, struct label *ret_label);

@@ -289,6 +289,25 @@ def test_panels(database, tmp_path):
     assert {0, 3} <= set(answered) and {1, 2} & set(answered)
 
 
+def test_an_identical_answer_is_seen_whether_it_is_sampled_or_not(judge, tmp_path):
+    """So it weighs 1, also where a judge sees a quarter of the events; in records of before it weighed as what is asked."""
+    made = [{"event_id": f"e{number}", "application": "web", "question": "q", "sql": f"SELECT {number % 2}", "ground_truth": {"sql": "SELECT 1"}}
+            for number in range(80)]
+    found = records(tmp_path, made, {"judge": judge.settings(sample_rate=0.25, always_below="VERY_LOW_CONFIDENCE")})
+    assert_follow(found)
+    weights = {(record["judge"]["correctness"] or {}).get("status"): record["label"]["weight"] for record in found if record["label"]}
+    assert weights == {"identical": 1, "ok": 4}
+    assert {record["judge"]["unjudged_reason"] for record in found if record["label"] and record["label"]["weight"] == 1} == {None, "NOT_SAMPLED"}
+    identical = [record for record in found if record["label"] and record["label"]["weight"] == 1]
+    assert len(identical) == 40
+    former = [changed(changed(record, ("rules", "formulas"), 1), ("label", "weight"), 4) for record in identical]
+    assert_follow(former)
+    for wrong in (changed(identical[0], ("label", "weight"), 4), changed(identical[0], ("rules", "formulas"), 1)):
+        assert recompute.recompute(wrong).differ and audited([wrong])[0]
+    later = changed(identical[0], ("rules", "formulas"), 3)
+    assert audited([later])[1]["unchecked"]["record.program_version"] == 1
+
+
 # What was measured, said or found by others: it is what the rest follows from.
 GIVEN = re.compile(r"""
     input\..* | scored_at | occurred_at | provenance\..* | stages\..* | errors\..* | .*\.(offset|time_ms|cached|valid|truncated|ordering_matters)

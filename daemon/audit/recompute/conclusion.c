@@ -182,6 +182,13 @@ static void check_evaluation(struct recompute *work, enum disposition_finding wr
 
 /* ---- label ---- */
 
+/* By the formulas before the second it weighed as what was asked. */
+static bool is_identical(const struct recompute *work)
+{
+	const struct record_judge_score *correctness = work->scored->judge.correctness;
+	return work->rules->formulas >= 2 && correctness && str_is(correctness->status, "identical");
+}
+
 static void check_label(struct recompute *work)
 {
 	static const char *const sources[] = { "FEEDBACK", "RESULT", "CORRECTNESS", "RELEVANCE" };
@@ -189,7 +196,8 @@ static void check_label(struct recompute *work)
 	const struct record_result_validation *validation = work->scored->result_validation;
 	struct label_input input = { .correctness = work->correctness,
 				     .relevance = work->relevance,
-				     .sampling_probability = work->scored->judge.sampling_probability };
+				     .sampling_probability = work->scored->judge.sampling_probability,
+				     .identical = is_identical(work) };
 	struct label follows;
 	if (validation && validation->conclusive)
 		input.result = opt_double(validation->score);

@@ -256,7 +256,7 @@ void recompute_record(const struct scored_query *scored, const struct recompute_
 		return;
 	}
 	if (!is_of_release(scored->provenance.program_version, report->release) ||
-	    !knows_factors(scored->rules)) {
+	    !knows_factors(scored->rules) || scored->rules->formulas > RECORD_FORMULAS) {
 		recompute_leave(&work, RECOMPUTE_GAP_OTHER_VERSION);
 		return;
 	}

@@ -162,7 +162,8 @@ void record_build_label(struct record_builder *builder)
 	struct record_facts *facts = builder->facts;
 	struct label_input input = { .correctness = builder->correctness,
 				     .relevance = builder->relevance,
-				     .sampling_probability = facts->judging.sampling_probability };
+				     .sampling_probability = facts->judging.sampling_probability,
+				     .identical = facts->judging.identical };
 	if (builder->truth_failed)
 		return;
 	if (builder->result.state == METRIC_COMPUTED)

@@ -120,6 +120,7 @@ void record_build_rules(struct record_builder *builder)
 		.judge = judge_rules(builder),
 		.redacted = config->records.redact_literals,
 		.result = result_rules(builder),
+		.formulas = RECORD_FORMULAS,
 	};
 	for (size_t i = 0; i < rules->factors_count; i++)
 		rules->factors[i] = (int)confidence->factors.items[i];

@@ -696,10 +696,12 @@ class Record:
 
     def label(self):
         validation = self.record["result_validation"]
-        weight = 1 / self.record["judge"]["sampling_probability"] if self.record["judge"]["sampling_probability"] > 0 else 1
+        probability, correctness = self.record["judge"]["sampling_probability"], self.record["judge"]["correctness"]
+        weight = 1 / probability if probability > 0 else 1
+        identical = self.rules["formulas"] >= 2 and correctness is not None and correctness["status"] == "identical"
         relevance = self.relevance()
         candidates = [("RESULT", validation["score"] if validation and validation["conclusive"] else None, 1),
-                      ("CORRECTNESS", self.said("correctness"), weight),
+                      ("CORRECTNESS", self.said("correctness"), 1 if identical else weight),
                       ("RELEVANCE", None if relevance is None else relevance / 100, weight)]
         there = [item for item in candidates if item[1] is not None]
         if (validation and validation["status"] == "GROUND_TRUTH_FAILED") or not there:

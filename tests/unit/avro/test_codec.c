@@ -247,7 +247,8 @@ static struct record_rules full_rules = { .diagnostic_source = RECORD_SOURCE_WOR
 					  .low_relevance_below = 50,
 					  .judge = &full_judge_rules,
 					  .redacted = true,
-					  .result = &full_result_rules };
+					  .result = &full_result_rules,
+					  .formulas = 3 };
 static struct record_judge_score full_relevance = { 85, STR("good"), STR("ok"), true, STR("raw") };
 static struct record_judge_score full_correctness = { 0.5, STR(""), STR("identical"), false, STR_NONE };
 static struct record_panelist full_panel[] = {
@@ -441,7 +442,7 @@ static const char SCORED_JSON[] =
 	"\"always_below\":\"LOW_CONFIDENCE\",\"unsafe\":true,\"prices\":[{\"prompt\":1.25,\"completion\":10},"
 	"{\"prompt\":0,\"completion\":0}]},\"redacted\":true,\"result\":{\"absolute_tolerance\":0.25,"
 	"\"relative_tolerance\":0.5,"
-	"\"performance_factor\":2,\"performance_floor_ms\":100}},"
+	"\"performance_factor\":2,\"performance_floor_ms\":100},\"formulas\":3},"
 	"\"provenance\":{\"topic\":\"in\",\"partition\":3,\"offset\":9000000000,\"program_version\":\"0.1."
 	"0\","
 	"\"config_digest\":\"cafe\",\"prompt_digest\":null,\"catalog_digest\":\"beef\",\"catalog_age_s\":1.5}"

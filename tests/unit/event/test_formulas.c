@@ -745,7 +745,8 @@ static void label(struct example *example)
 	const struct label_input input = { .result = optional(example, "result"),
 					   .correctness = optional(example, "correctness"),
 					   .relevance = optional(example, "relevance"),
-					   .sampling_probability = number(example, "sampling_probability") };
+					   .sampling_probability = number(example, "sampling_probability"),
+					   .identical = flag(example, "identical") };
 	struct label label;
 	assert_true(evaluation_label(&input, &label));
 	if (asks(example, "label.value"))

@@ -18,7 +18,7 @@ struct sample {
 	struct record_disposition disposition;
 	struct record_recommendation reason, recommendation;
 	struct record_judge_rules judge_rules;
-	struct record_judge_score relevance;
+	struct record_judge_score relevance, correctness;
 	struct record_label label;
 	struct record_evaluation evaluation;
 	struct record_weight weights[2];
@@ -87,6 +87,25 @@ static void fill_judged(struct sample *sample)
 	scored->evaluation = &sample->evaluation;
 }
 
+/* Not sampled, at a rate of 0.25, and identical to a truth that is not in the record. */
+static void fill_identical(struct sample *sample, int64_t formulas)
+{
+	struct scored_query *scored = &sample->scored;
+	fill_judged(sample);
+	sample->judge_rules.sample_rate = 0.25;
+	scored->event_id = STR("e-4");
+	scored->judge.sampling_probability = 0.25;
+	sample->correctness =
+		(struct record_judge_score){ .score = 1, .reason = STR(""), .status = STR("identical") };
+	scored->judge.correctness = &sample->correctness;
+	scored->judge.relevance = NULL;
+	scored->judge.decision = DECISION_UNJUDGED;
+	scored->judge.unjudged_reason = STR("NOT_SAMPLED");
+	sample->label = (struct record_label){ 1, true, LABEL_CORRECTNESS, 1 };
+	sample->evaluation.score = 1;
+	sample->rules.formulas = formulas;
+}
+
 static struct recompute_report report_of(const struct sample *sample, struct arena *arena)
 {
 	struct recompute_report report = { .arena = arena, .release = "1.2.3" };
@@ -114,6 +133,27 @@ static void one_that_follows(void **state)
 		print_message(STR_FMT ": " STR_FMT ", " STR_FMT "\n", STR_ARG(report.differences[i].field),
 			      STR_ARG(report.differences[i].said), STR_ARG(report.differences[i].follows));
 	assert_int_equal(report.differences_count, 0);
+}
+
+/* An identical answer is seen whether it is sampled or not; the formulas of before weighed it as what is
+ * asked. */
+static void identical_by_each_formulas(void **state)
+{
+	(void)state;
+	static const struct {
+		int64_t formulas;
+		double weight;
+		size_t differences;
+	} cases[] = { { 2, 1, 0 }, { 2, 4, 1 }, { 1, 4, 0 }, { 1, 1, 1 } };
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct sample sample;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		fill_identical(&sample, cases[i].formulas);
+		sample.label.weight = cases[i].weight;
+		assert_int_equal(report_of(&sample, arena).differences_count, cases[i].differences);
+	}
+	fill_identical(&sample, RECORD_FORMULAS + 1);
+	assert_true(report_of(&sample, arena).gaps[RECOMPUTE_GAP_OTHER_VERSION]);
 }
 
 /* One change each, and the first field in which it shows. */
@@ -152,6 +192,7 @@ static void one_change_at_a_time(void **state)
 	CHANGED(sample.label.source = LABEL_RESULT, "label.source");
 	CHANGED(sample.label.weight = 2, "label.weight");
 	CHANGED(sample.scored.label = NULL, "label");
+	CHANGED(fill_identical(&sample, 1), "label.weight");
 	CHANGED(sample.disposition.action = RECORD_ACTION_USE, "disposition.action");
 	CHANGED(sample.reason.code = STR("high_confidence"), "disposition.reasons");
 	CHANGED(sample.disposition.reasons_count = 0, "disposition.reasons");
@@ -244,6 +285,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_that_follows),
+		cmocka_unit_test(identical_by_each_formulas),
 		cmocka_unit_test(one_change_at_a_time),
 		cmocka_unit_test(what_is_of_another_version_is_a_gap),
 		cmocka_unit_test(many_by_several_threads),
