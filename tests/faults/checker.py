@@ -20,6 +20,7 @@ from servers import Reader
 CATCH_UP_S = 600
 CALIBRATION_S = 300
 COMMITTED_S = 180
+LOGGED_S = 180
 # A connection that is forgotten while a member joins is noticed when its request to join ends: librdkafka gives it
 # max.poll.interval.ms (60 s) and 3 s, and others may have to wait for that member.
 READY_S = 150
@@ -97,7 +98,7 @@ class Checker:
         readers = [Reader(self.rig.servers.kafka, topic) for topic in (self.rig.topics.scored, self.rig.topics.dead_letter)]
         found, began = self.evidence, time.monotonic()
         covered, taken = set(), [0, 0]
-        found.records, found.letters = [], []
+        found.records, found.letters, found.leaves = [], [], {}
         due = set(found.inputs) - found.gone
         while due - covered and time.monotonic() - began < limit_s:
             new = []
@@ -124,6 +125,25 @@ class Checker:
             self.evidence.cells = evidence.read_cells(self.rig.servers.postgres, self.rig.database)
         self.calibrated_s = time.monotonic() - began
         self.evidence.counted_late = self.evidence.cells != expected
+
+    def await_log(self, limit_s=LOGGED_S):
+        """Until all that is scored is in the log, with a checkpoint above it."""
+        postgres, deadline = self.rig.servers.postgres, time.monotonic() + limit_s
+        unsigned = ("SELECT count(*) FROM audit_logs AS l WHERE size > coalesce((SELECT max(size) FROM audit_checkpoints AS c "
+                    "WHERE c.topic = l.topic AND c.partition = l.partition), 0)")
+        while self.plan.audits and time.monotonic() < deadline:
+            found = evidence.read_log(postgres, self.rig.database)
+            if found == self.evidence.leaves and postgres.execute(unsigned, self.rig.database) == [(0,)]:
+                return
+            time.sleep(0.5)
+
+    def verify_log(self):
+        """The daemon's own verification."""
+        if not self.plan.audits:
+            return []
+        done = subprocess.run([daemon.BINARY, "audit", "verify", "--config", self.rig.instances[0].daemon.config_file],
+                              capture_output=True, text=True, timeout=120, check=False)
+        return [f"audit verify: status {done.returncode}: {(done.stdout + done.stderr)[-800:]}"] if done.returncode else []
 
     def await_commits(self, limit_s=COMMITTED_S):
         deadline = time.monotonic() + limit_s
@@ -165,7 +185,8 @@ class Checker:
     def read_outputs(self):
         """All of it: what came late is a duplicate."""
         kafka, topics, found = self.rig.servers.kafka, self.rig.topics, self.evidence
-        found.records, found.letters = [], []
+        found.records, found.letters, found.leaves = [], [], {}
+        found.log = evidence.read_log(self.rig.servers.postgres, self.rig.database) if self.plan.audits else None
         found.take(evidence.read(kafka, topics.scored), evidence.read(kafka, topics.dead_letter), self.plan.wire_format)
         found.take_advisories(evidence.read(kafka, topics.advisory), self.plan.wire_format)
         found.cells = evidence.read_cells(self.rig.servers.postgres, self.rig.database)
@@ -204,7 +225,7 @@ class Checker:
                                self.rig.instances[0].daemon.config_file], capture_output=True, text=True, timeout=120,
                               check=False)
         expected = {"buckets_differing": 0, "totals_differing": 0, "sequences_differing": 0, "claims_differing": 0,
-                    "events_differing": 0, "feedback_differing": 0, "feedback": len(self.feedback), "skipped": self.unreadable}
+                    "events_differing": 0, "feedback_differing": 0, "examples_differing": 0, "feedback": len(self.feedback), "skipped": self.unreadable}
         with contextlib.suppress(ValueError):
             found = json.loads(done.stdout)
             if done.returncode == 0 and all(found[name] == value for name, value in expected.items()):
@@ -267,6 +288,7 @@ class Checker:
         self.read_inputs()
         self.catch_up()
         self.await_calibration()
+        self.await_log()
         self.await_commits()
         self.await_ready()
         self.stop_all()
@@ -275,7 +297,7 @@ class Checker:
         self.events, self.lost = len(self.evidence.inputs), len(set(self.evidence.inputs) - set(times) - self.evidence.gone)
         self.doubled = sum(times.values()) - len(times)
         self.problems += verdict.problems_of(self.evidence)
-        self.problems += self.verify_calibration()
+        self.problems += self.verify_calibration() + self.verify_log()
         self.check_new_partitions()
         self.rig.end_keeping()
         self.check_daemons()

@@ -4,7 +4,9 @@ import collections
 import contextlib
 import dataclasses
 import datetime
+import hashlib
 import json
+import struct
 
 import confluent_kafka
 import psycopg2
@@ -101,9 +103,13 @@ class Evidence:
     counted_late: bool = False  # they were not right when there had been time enough
     episodes: dict = dataclasses.field(default_factory=dict)  # id: whether its advisory is said to be published
     committed: dict = dataclasses.field(default_factory=dict)  # partition: offset
+    log: dict = dataclasses.field(default_factory=dict)  # partition: leaves of its log, as PostgreSQL has them
+    leaves: dict = dataclasses.field(default_factory=dict)  # partition: what the scored topic gives
     ends: dict = dataclasses.field(default_factory=dict)  # topic: ends for committed and for all readers
 
     def take(self, scored, letters, wire_format):
+        for message in sorted(scored, key=lambda message: message.place):
+            self.leaves.setdefault(message.partition, []).append(leaf_hash(message))
         for message in scored:
             record = Record(message, wire_format)
             record.origin = self._of_its_topic(record.origin, record.key)
@@ -147,6 +153,25 @@ def read_cells(postgres, database):
     """None: the database is not there or has no tables yet."""
     with contextlib.suppress(psycopg2.Error):
         return recount.stored(postgres.execute(recount.TABLE, database))
+    return None
+
+
+def leaf_hash(message):
+    """Of a record in the log (RFC 6962, with the log's own encoding of a record)."""
+    def sized(data):
+        return b"\xff\xff\xff\xff" if data is None else struct.pack(">I", len(data)) + data
+    return hashlib.sha256(b"\0\1" + struct.pack(">Q", message.offset) + sized(message.key) + sized(message.value)).digest()
+
+
+def read_log(postgres, database):
+    """The leaves of each partition's log; None: there are no tables, or PostgreSQL is away."""
+    found = {}
+    with contextlib.suppress(psycopg2.Error):
+        for partition, hashes in postgres.execute("SELECT partition, hashes FROM audit_tiles WHERE level = 0 ORDER BY partition, index",
+                                                  database):
+            data = bytes(hashes)
+            found.setdefault(partition, []).extend(data[i:i + 32] for i in range(0, len(data), 32))
+        return found
     return None
 
 

@@ -34,6 +34,8 @@ class Plan:
     judge: dict
     judge_delays_s: tuple
     faults: list
+    model: str  # what the calibration learns
+    audits: bool  # whether there is a log of the scored topic
     input_partitions: int = 0  # as of now; all topics begin with as many
 
     def __post_init__(self):
@@ -49,7 +51,7 @@ class Plan:
 
     def __str__(self):
         lines = [f"seed {self.seed}: {self.daemons} daemons, {self.partitions} partitions, {self.rate} events/s, "
-                 f"{self.delivery}, {self.wire_format}", f"kafka {self.kafka}", f"pipeline {self.pipeline}",
+                 f"{self.delivery}, {self.wire_format}, model {self.model}{', audit log' if self.audits else ''}", f"kafka {self.kafka}", f"pipeline {self.pipeline}",
                  f"judge {self.judge}, answers after {self.judge_delays_s} s"]
         return "\n".join(lines + [str(fault) for fault in self.faults])
 
@@ -185,6 +187,12 @@ def _settings(pick):
     return kafka, pipeline, judge
 
 
+def _tables(seed):
+    """What else is kept in PostgreSQL."""
+    pick = random.Random(f"tables {seed}")
+    return pick.choices(("off", "map", "features"), (1, 1, 3))[0], pick.random() < 0.7
+
+
 def make(seed, seconds, only=None):
     """The plan of a seed; `only` (a list of kinds) leaves out all other faults."""
     pick = random.Random(f"faults {seed}")
@@ -192,7 +200,7 @@ def make(seed, seconds, only=None):
     plan = Plan(seed, seconds, pick.choice((2, 2, 3)), pick.choice((1, 3, 6, 12)), pick.choice((40, 80, 120)),
                 pick.choices(("exactly_once", "at_least_once"), (4, 1))[0],
                 pick.choices(("json", "single_object"), (5, 1))[0], kafka, pipeline, judge,
-                pick.choice(((0.005,), (0.005, 0.05, 0.4), (0.02,) * 19 + (2.5,))), [])
+                pick.choice(((0.005,), (0.005, 0.05, 0.4), (0.02,) * 19 + (2.5,))), [], *_tables(seed))
     busy, wanted = {}, pick.randint(4, 9)
     for _ in range(60):
         if len(plan.faults) < wanted:

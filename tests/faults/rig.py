@@ -6,6 +6,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import tempfile
 import threading
 import time
 import uuid
@@ -288,6 +289,8 @@ class Rig:
         self.login = Login(servers.kafka, self.topics.name)
         self.database = f"calibration_{uuid.uuid4().hex[:8]}"
         servers.postgres.execute(f"CREATE DATABASE {self.database} OWNER assayd")
+        self.folder = tempfile.mkdtemp(prefix="assayd-log.")
+        self.audit = self._make_audit() if plan.audits else {}
         self.instances = [self._make_instance(number) for number in range(plan.daemons)]
         self.guests = []
         self._ended = threading.Event()
@@ -295,6 +298,14 @@ class Rig:
 
     def note(self, text):
         self.journal.append(f"{time.monotonic() - self.began:7.2f}  {text}")
+
+    def _make_audit(self):
+        """Settings of the log, for all instances; they share its key and its file."""
+        key = os.path.join(self.folder, "key")
+        subprocess.run([daemon.BINARY, "audit", "key", "faults.example/assayd", "--output", key], check=True,
+                       capture_output=True, timeout=60)
+        return {"log": True, "key_file": key, "checkpoint_file": os.path.join(self.folder, "checkpoints"),
+                "checkpoint_interval_s": 1}
 
     def _config(self, number):
         port = {kind: links[number].port for kind, links in self.servers.links.items()}
@@ -310,7 +321,8 @@ class Rig:
             "judge": {"provider": "openai", "base_url": f"http://127.0.0.1:{port['judge']}/v1", "model": "judge-model",
                       **plan.judge},
             "calibration": {"dsn": postgres(port["database"], self.database, "assayd"),
-                            "feedback_horizon_s": feedback.HORIZON_S},
+                            "feedback_horizon_s": feedback.HORIZON_S, "model": plan.model},
+            "audit": self.audit,
             "pipeline": plan.pipeline, "records": {"embed_input": False},
             "advisories": {"max_per_minute": 1000000},
         }
@@ -367,5 +379,6 @@ class Rig:
         for instance in self.everybody():
             instance.close()
         self.topics.delete()
+        shutil.rmtree(self.folder, ignore_errors=True)
         with contextlib.suppress(Exception):
             self.servers.postgres.execute(f"DROP DATABASE {self.database} WITH (FORCE)")

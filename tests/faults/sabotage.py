@@ -37,6 +37,18 @@ def _one(items, wanted=lambda item: True):
     return next(number for number, item in enumerate(items) if wanted(item))
 
 
+def _longest(log):
+    return max(log, key=lambda partition: len(log[partition]))
+
+
+def _log(change):
+    """The leaves of a partition."""
+    def spoil(evidence):
+        partition = _longest(evidence.log)
+        evidence.log[partition] = change(evidence.log[partition])
+    return spoil
+
+
 def _record(wanted=lambda data: True, **changes):
     """A defect in one record: paths with dots, and values or functions of the old value."""
 
@@ -232,6 +244,11 @@ DEFECTS = (
     Defect("calibration late", verdict.wrong_calibration, lambda evidence: setattr(evidence, "counted_late", True)),
     Defect("feedback, first one counted", verdict.wrong_calibration, _last_remark_changed),
     Defect("feedback unheard", verdict.wrong_calibration, lambda evidence: evidence.verdicts.clear()),
+    Defect("leaf lost", verdict.wrong_log, _log(lambda leaves: leaves[:-1])),
+    Defect("leaf changed", verdict.wrong_log, _log(lambda leaves: [bytes(32), *leaves[1:]])),
+    Defect("leaf twice", verdict.wrong_log, _log(lambda leaves: [leaves[0], *leaves])),
+    Defect("leaves swapped", verdict.wrong_log, _log(lambda leaves: leaves[::-1])),
+    Defect("log missing", verdict.wrong_log, lambda evidence: evidence.log.pop(_longest(evidence.log))),
     Defect("offset behind", verdict.uncommitted, _offset(lambda old: old - 1)),
     Defect("offset beyond", verdict.uncommitted, _offset(lambda old: old + 1)),
     Defect("open end", verdict.open_transactions, _open_end),

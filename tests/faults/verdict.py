@@ -341,6 +341,16 @@ def behind(evidence):
             if evidence.committed.get(partition) != end}
 
 
+def wrong_log(evidence):
+    """It has each record once, in the order of the topic."""
+    if evidence.log is None or evidence.log == evidence.leaves:
+        return []
+    partitions = [partition for partition in sorted(evidence.leaves.keys() | evidence.log.keys())
+                  if evidence.leaves.get(partition) != evidence.log.get(partition)]
+    return [f"the log of partition {partition} has {len(evidence.log.get(partition, []))} leaves, which are not those of its "
+            f"{len(evidence.leaves.get(partition, []))} records" for partition in partitions[:MOST]]
+
+
 def uncommitted(evidence):
     """The group's offsets reach the end: nothing is open and no map is left."""
     found = behind(evidence)
@@ -353,7 +363,7 @@ def open_transactions(evidence):
 
 
 CHECKS = (lost_or_doubled, wrong_records, differing_records, wrong_letters, wrong_advisories, wrong_drift, wrong_calibration,
-          uncommitted, open_transactions)
+          wrong_log, uncommitted, open_transactions)
 
 
 def problems_of(evidence):
