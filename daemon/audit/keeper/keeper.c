@@ -89,7 +89,8 @@ static void postpone(struct audit_keeper *keeper, err_t err, const struct err_de
 	const char *reason = err_message(err, detail);
 	bool first = keeper->retry_at_us == 0;
 	if (first || strcmp(reason, keeper->logged.message) != 0) {
-		log_error("the audit log waits; scoring continues: %s", reason);
+		log_write(err == ERR_DATABASE_UNAVAILABLE ? LOG_LEVEL_WARNING : LOG_LEVEL_ERROR, NULL,
+			  "the audit log waits; scoring continues: %s", reason);
 		err_fail(&keeper->logged, err, "%s", reason);
 	}
 	if (first)
