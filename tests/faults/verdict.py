@@ -70,7 +70,7 @@ def label_of(data):
     if result and result["status"] == "COMPARED":
         return "RESULT", result["score"], 1.0
     if correctness is not None:
-        return "CORRECTNESS", correctness, weight
+        return "CORRECTNESS", correctness, 1.0 if data["judge"]["correctness"]["status"] == "identical" else weight
     return None if relevance is None else ("RELEVANCE", relevance, weight)
 
 
