@@ -73,9 +73,11 @@ err_t audit_begin_again_run(const char *config_file, const char *partition, cons
 	if (err)
 		return err;
 	log.topic = config->kafka.scored_topic;
-	err = open_stopped(store, &log, name, &position, detail);
+	err = audit_log_reader(config, arena, &reader, detail);
+	if (!err) /* first: a log is begun where it is not there */
+		err = audit_log_find_partition(reader, log.topic, log.partition, detail);
 	if (!err)
-		err = audit_log_reader(config, arena, &reader, detail);
+		err = open_stopped(store, &log, name, &position, detail);
 	if (!err)
 		err = topic_reader_bounds(reader, log.topic, log.partition, &low, &high, detail);
 	return err ? err : begin_again(store, &log, &position, low, reason, detail);

@@ -50,3 +50,14 @@ err_t audit_log_partition(const char *text, int32_t *ret_partition, struct err_d
 	*ret_partition = (int32_t)number;
 	return ERR_OK;
 }
+
+err_t audit_log_find_partition(struct topic_reader *reader, const char *topic, int32_t partition,
+			       struct err_detail *detail)
+{
+	int count;
+	err_t err = topic_reader_partitions(reader, topic, &count, detail);
+	if (!err && partition >= count)
+		err = err_fail(detail, ERR_USAGE, "--partition %d: %s has no such partition, only 0 to %d",
+			       (int)partition, topic, count - 1);
+	return err;
+}

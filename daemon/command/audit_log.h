@@ -25,3 +25,7 @@ err_t audit_log_reader(const struct config *config, struct arena *arena, struct 
 
 /* A number of a partition; ERR_USAGE. */
 err_t audit_log_partition(const char *text, int32_t *ret_partition, struct err_detail *detail);
+
+/* Whether the topic has that partition; ERR_USAGE: it has not. */
+err_t audit_log_find_partition(struct topic_reader *reader, const char *topic, int32_t partition,
+			       struct err_detail *detail);

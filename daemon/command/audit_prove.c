@@ -97,6 +97,8 @@ static err_t find_records(struct proving *proving)
 				       proving->detail);
 	if (!err && proving->options->partition)
 		err = audit_log_partition(proving->options->partition, &partition, proving->detail);
+	if (!err && partition >= 0)
+		err = audit_log_find_partition(proving->reader, proving->topic, partition, proving->detail);
 	if (err)
 		return err;
 	int32_t expected = partition >= 0 ? partition : expected_partition(proving, count);

@@ -187,7 +187,9 @@ def test_a_topic_that_was_made_again_stops_the_log_and_nothing_else(log):
     size, stopped = log.rows()[0]
     assert size == 300 and "ends at offset" in stopped
     await_status(daemon, "stopped: audit log of partition 0")
-    assert command("begin-again", "--partition", "1", "--reason", "x", config=daemon.config_file).returncode == USAGE
+    nowhere = command("begin-again", "--partition", "1", "--reason", "x", config=daemon.config_file)
+    assert nowhere.returncode == USAGE and "has no such partition, only 0 to 0" in nowhere.stderr
+    assert list(log.rows()) == [0]  # and no log was begun for it
     assert command("begin-again", "--partition", "0", config=daemon.config_file).returncode == USAGE
     done = command("begin-again", "--partition", "0", "--reason", "made again on Monday", config=daemon.config_file)
     assert done.returncode == 0 and "begins again at offset 0: leaf 300 says so" in done.stdout, done
@@ -384,6 +386,8 @@ def test_what_is_proven_is_verified_before_it_is_handed_out(signed):
     assert index == last == 0 and base64.b64encode(node).decode() == lines[lines.index("") + 3]
     done = command("prove", "nobody's", config=config)
     assert done.returncode == DIFFERS and "has no record with the key" in done.stderr
+    done = command("prove", event_id, "--partition", "77", config=config)
+    assert done.returncode == USAGE and "--partition 77: " in done.stderr and "only 0 to 1" in done.stderr
     log.sql("UPDATE audit_tiles SET hashes = decode(repeat('00', 32), 'hex') || substr(hashes, 33) WHERE level = 0")
     others = [other for other in log.rig.kafka.read(log.rig.topics.scored, None, settle=2)
               if other.partition() == message.partition() and other.offset() > message.offset()]
