@@ -23,6 +23,7 @@ struct show {
 	enum topic_kind kind;
 	str_t key;
 	size_t found;	    /* in this topic */
+	size_t unreadable;  /* of all: messages that are none of their topic */
 	size_t found_all;   /* in all */
 	uint64_t searched;  /* messages that were looked at */
 	int64_t written_ms; /* when the scored record was; 0: it was not found */
@@ -100,6 +101,7 @@ static err_t take(size_t span, const rd_kafka_message_t *message, void *context,
 	show->found++;
 	if (show->kind == TOPIC_SCORED)
 		show->written_ms = kafka_written_ms(message);
+	show->unreadable += fault != ERR_OK;
 	if (fault)
 		terminal_print_line(stderr, "assayd: partition %d of %s, offset %lld is no such message: %s",
 				    (int)message->partition, rd_kafka_topic_name(message->rkt),
@@ -253,6 +255,9 @@ err_t show_run(const struct show_options *options, struct err_detail *detail)
 	err = search(&show, config, reader, detail);
 	if (!err)
 		err = print_found(&show, detail);
+	if (!err && show.unreadable)
+		err = err_fail(detail, ERR_FRAME_UNKNOWN, "%zu of %zu messages with that key cannot be read",
+			       show.unreadable, show.found_all);
 	buf_free(&show.out);
 	return err;
 }

@@ -1,5 +1,7 @@
 #include "service/options.h"
 
+#include "common/buf.h"
+
 #include <getopt.h>
 #include <stddef.h>
 
@@ -252,6 +254,13 @@ static err_t check_together(const struct options *options, struct err_detail *de
 static bool next_flag(const struct command_options *command, int argc, char **argv, struct options *options,
 		      int *ret_flag)
 {
+	bool ended = optind < argc && strcmp(argv[optind], "--") == 0;
+	if (ended) { /* what follows is an operand, whatever it begins with */
+		optind++;
+		if (command->operand && !options->operand && optind < argc)
+			options->operand = argv[optind++];
+		return false;
+	}
 	*ret_flag = getopt_long(argc, argv, "+:c:hV", long_options, NULL);
 	if (*ret_flag != -1)
 		return true;
@@ -334,6 +343,23 @@ static err_t check_given(const struct command_options *command, const struct opt
 	return ERR_OK;
 }
 
+/* A command that there is not; of those of two words, what the first one has. */
+static err_t fail_command(int argc, char **argv, struct err_detail *detail)
+{
+	_cleanup_(buf_free) struct buf seconds = BUF_INIT;
+	size_t len = strlen(argv[1]);
+	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+		if (strncmp(commands[i].name, argv[1], len) == 0 && commands[i].name[len] == ' ')
+			buf_printf(&seconds, "%s%s", seconds.len ? ", " : "", commands[i].name + len + 1);
+	if (!seconds.len)
+		return err_fail(detail, ERR_USAGE, "unknown command \"%s\"; see assayd --help", argv[1]);
+	if (argc < 3 || argv[2][0] == '-')
+		return err_fail(detail, ERR_USAGE, "assayd %s needs one of: %s; see assayd --help", argv[1],
+				seconds.data);
+	return err_fail(detail, ERR_USAGE, "assayd %s has no \"%s\", it has: %s; see assayd --help", argv[1],
+			argv[2], seconds.data);
+}
+
 err_t options_parse(int argc, char **argv, struct options *ret_options, struct err_detail *detail)
 {
 	struct options options = { .command = COMMAND_HELP };
@@ -360,5 +386,5 @@ err_t options_parse(int argc, char **argv, struct options *ret_options, struct e
 	}
 	if (argv[1][0] == '-')
 		return err_fail(detail, ERR_USAGE, "a command comes before the options; see assayd --help");
-	return err_fail(detail, ERR_USAGE, "unknown command \"%s\"; see assayd --help", argv[1]);
+	return fail_command(argc, argv, detail);
 }

@@ -95,7 +95,7 @@ def test_output_that_does_not_arrive(line, config_file):
 WRONG_USAGES = {
     "": "a command is missing",
     "sing": 'unknown command "sing"',
-    "config": 'unknown command "config"',
+    "config": 'assayd config needs one of: digest',
     "config digest": "assayd config digest needs FILE",
     "config digest a b": '"b" is too much',
     "config digest a --config b": "assayd config digest has no option --config",

@@ -184,6 +184,8 @@ def test_what_is_there(shown):
     (("tail", "dead-letters", "--level", "HIGH"), "messages of dead-letters have no level, action or application"),
     (("show",), "assayd show needs EVENT_ID"),
     (("show", "a", "b"), '"b" is too much'),
+    (("audit", "list"), 'assayd audit has no "list", it has: show, recompute, key'),
+    (("audit",), "assayd audit needs one of: show, recompute"),
     (("tail", "--catalog", "x"), "assayd tail has no option --catalog"),
 ])
 def test_what_is_wrong_is_said(tmp_path, arguments, said):
@@ -192,3 +194,12 @@ def test_what_is_wrong_is_said(tmp_path, arguments, said):
     done = subprocess.run([BINARY, *arguments, "--config", config], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           timeout=60, check=False)
     assert (done.returncode, done.stdout) == (64, "") and said in done.stderr
+
+
+@pytest.mark.parametrize("operands, code, said", [(("-a",), 69, ""), (("-a", "b"), 64, '"b" is too much'), ((), 64, "needs EVENT_ID")])
+def test_an_operand_may_begin_with_a_dash(tmp_path, operands, code, said):
+    config = tmp_path / "assayd.conf"
+    config.write_text('kafka: { bootstrap_servers = "127.0.0.1:1"; };')
+    done = subprocess.run([BINARY, "show", "--config", config, "--", *operands], stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=60, check=False)
+    assert done.returncode == code and said in done.stderr, done
