@@ -1,6 +1,7 @@
 /* The program: one binary, a command each. */
 #include "address/environment.h"
 #include "command/audit_begin_again.h"
+#include "command/audit_export.h"
 #include "command/audit_key.h"
 #include "command/audit_prove.h"
 #include "command/audit_recompute.h"
@@ -38,13 +39,16 @@ static err_t dispatch_audit(const struct options *options, struct err_detail *de
 			&(const struct audit_verify_options){ .config_file = options->config_file,
 							      .keys = options->keys,
 							      .keys_count = options->keys_count,
-							      .checkpoints_file = options->checkpoints,
+							      .checkpoints = options->checkpoints,
+							      .checkpoints_count = options->checkpoints_count,
 							      .export_file = options->export_file,
 							      .no_database = options->no_database,
+							      .all_covered = options->all_covered,
+							      .all_kept = options->all_kept,
 							      .json = options->json },
 			detail);
 	case COMMAND_AUDIT_EXPORT:
-		return audit_verify_export(options->config_file, options->no_database, detail);
+		return audit_export_run(options->config_file, options->no_database, detail);
 	case COMMAND_AUDIT_PROVE:
 		return audit_prove_run(
 			&(const struct audit_prove_options){ .config_file = options->config_file,

@@ -52,7 +52,7 @@ const char options_help[] =
 	"                                    compute past records again and say what differs;\n"
 	"                                    --analyse: the SQL itself, too\n"
 	"  assayd audit verify [--config FILE] [--key KEY|FILE] [--checkpoints FILE] [--export FILE]\n"
-	"                      [--no-database] [--json]\n"
+	"                      [--no-database] [--all-covered] [--all-kept] [--json]\n"
 	"                                    holds the scored topic, or an export of it, against the signed\n"
 	"                                    checkpoints of its log, and says which records differ\n"
 	"  assayd audit export --config FILE [--no-database]\n"
@@ -86,7 +86,7 @@ static const struct command_options commands[] = {
 	{ "config digest", COMMAND_CONFIG_DIGEST, false, "hV", "FILE" },
 	{ "audit key", COMMAND_AUDIT_KEY, false, "OhV", "NAME" },
 	{ "audit begin-again", COMMAND_AUDIT_BEGIN_AGAIN, true, "cPRhV", NULL },
-	{ "audit verify", COMMAND_AUDIT_VERIFY, false, "cKCXNjhV", NULL },
+	{ "audit verify", COMMAND_AUDIT_VERIFY, false, "cKCXNGEjhV", NULL },
 	{ "audit export", COMMAND_AUDIT_EXPORT, true, "cNhV", NULL },
 	{ "audit prove", COMMAND_AUDIT_PROVE, true, "cPKOhV", "EVENT_ID" },
 };
@@ -123,6 +123,8 @@ static const struct option long_options[] = {
 	{ "checkpoints", required_argument, NULL, 'C' },
 	{ "export", required_argument, NULL, 'X' },
 	{ "no-database", no_argument, NULL, 'N' },
+	{ "all-covered", no_argument, NULL, 'G' },
+	{ "all-kept", no_argument, NULL, 'E' },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -149,7 +151,6 @@ static const struct {
 	{ 'l', offsetof(struct options, level) },
 	{ 'u', offsetof(struct options, action) },
 	{ 'e', offsetof(struct options, since) },
-	{ 'C', offsetof(struct options, checkpoints) },
 	{ 'X', offsetof(struct options, export_file) },
 	{ 'P', offsetof(struct options, partition) },
 	{ 'R', offsetof(struct options, reason) },
@@ -161,6 +162,8 @@ static const struct {
 	{ 'b', offsetof(struct options, once) },
 	{ 'm', offsetof(struct options, model) },
 	{ 'N', offsetof(struct options, no_database) },
+	{ 'G', offsetof(struct options, all_covered) },
+	{ 'E', offsetof(struct options, all_kept) },
 	{ 'D', offsetof(struct options, documents) },
 	{ 'j', offsetof(struct options, json) },
 	{ 'v', offsetof(struct options, verify) },
@@ -181,6 +184,8 @@ static void set_flag(struct options *options, int flag)
 			*(bool *)(void *)(base + switch_flags[i].member) = true;
 	if (flag == 'K')
 		options->keys[options->keys_count++] = optarg;
+	if (flag == 'C')
+		options->checkpoints[options->checkpoints_count++] = optarg;
 	if (flag == 'h' || flag == 'V')
 		options->command = flag == 'h' ? COMMAND_HELP : COMMAND_VERSION;
 }
@@ -290,6 +295,11 @@ static err_t parse_flags(const struct command_options *command, int argc, char *
 			return err_fail(detail, ERR_USAGE,
 					"--key is given more than %d times; name a file of them",
 					OPTIONS_KEYS_MAX);
+		if (flag == 'C' && options->checkpoints_count == OPTIONS_CHECKPOINTS_MAX)
+			return err_fail(detail, ERR_USAGE,
+					"--checkpoints is given more than %d times; put files one behind the "
+					"other",
+					OPTIONS_CHECKPOINTS_MAX);
 		set_flag(options, flag);
 	}
 	if (optind < argc)
@@ -329,7 +339,7 @@ static err_t check_given(const struct command_options *command, const struct opt
 	if (command->needs_config && !options->config_file)
 		return err_fail(detail, ERR_USAGE, "assayd %s needs --config FILE", command->name);
 	if (command->command == COMMAND_AUDIT_VERIFY && !options->config_file &&
-	    (!options->export_file || !options->checkpoints || !options->keys_count))
+	    (!options->export_file || !options->checkpoints_count || !options->keys_count))
 		return err_fail(
 			detail, ERR_USAGE,
 			"assayd %s needs --config FILE, or --export, --checkpoints and --key; see assayd "

@@ -22,8 +22,9 @@ enum command {
 	COMMAND_VERSION
 };
 
-/* How often --key may be given. */
-#define OPTIONS_KEYS_MAX 8
+/* How often --key and --checkpoints may be given. */
+#define OPTIONS_KEYS_MAX	8
+#define OPTIONS_CHECKPOINTS_MAX 64
 
 struct options {
 	enum command command;
@@ -52,9 +53,12 @@ struct options {
 	bool analyse;		   /* audit recompute: the SQL again, too */
 	const char *keys[OPTIONS_KEYS_MAX]; /* audit verify and prove: public keys */
 	size_t keys_count;
-	const char *checkpoints; /* audit verify: a file; or NULL */
+	const char *checkpoints[OPTIONS_CHECKPOINTS_MAX]; /* audit verify: files */
+	size_t checkpoints_count;
 	const char *export_file; /* audit verify; or NULL */
 	bool no_database;	 /* audit verify and export */
+	bool all_covered;	 /* audit verify: a record without a checkpoint is a failure */
+	bool all_kept;		 /* audit verify: and so is a leaf without its record */
 	bool json;
 	bool offline; /* check: without reaching anything */
 	bool strict;  /* check: warnings are errors */

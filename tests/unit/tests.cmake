@@ -37,14 +37,17 @@ unit_test(audit/merkle COVERS audit/merkle)
 unit_test(audit/note COVERS audit/note)
 unit_test(audit/proof COVERS audit/proof)
 unit_test(audit/publish/checkpoint_file COVERS audit/publish/checkpoint_file WITH assayd_audit_publish)
+unit_test(audit/publish/checkpoint_reader COVERS audit/publish/checkpoint_reader WITH assayd_audit_publish)
 unit_test(audit/publish/key_file COVERS audit/publish/key_file WITH assayd_audit_publish)
 unit_test(audit/recompute/recompute THREADS
   COVERS audit/recompute/print audit/recompute/recompute audit/recompute/stream
   WITH assayd_audit_recompute)
 unit_test(audit/tiles COVERS audit/tiles)
+unit_test(audit/verify/claims_batch THREADS COVERS audit/verify/claims_batch WITH assayd_audit_verify)
 unit_test(audit/verify/log_claims COVERS audit/verify/log_claims WITH assayd_audit_verify)
+unit_test(audit/verify/log_rows COVERS audit/verify/log_rows WITH assayd_audit_verify)
 unit_test(audit/verify/export_file COVERS audit/verify/export_file WITH assayd_audit_verify)
-unit_test(audit/verify/partition_check COVERS audit/verify/partition_check WITH assayd_audit_verify)
+unit_test(audit/verify/partition_check COVERS audit/verify/differences audit/verify/partition_check WITH assayd_audit_verify)
 
 unit_test(avro/bounds COVERS avro/bounds)
 unit_test(avro/canonical COVERS avro/canonical)

@@ -78,24 +78,6 @@ err_t audit_store_published(struct audit_store *store, const struct audit_store_
 					"a checkpoint that was published is not there any more", detail);
 }
 
-err_t audit_store_checkpoints(struct audit_store *store, const struct audit_store_log *log, uint64_t above,
-			      unsigned limit, struct arena *arena,
-			      struct audit_store_checkpoint **ret_checkpoints, size_t *ret_count,
-			      struct err_detail *detail)
-{
-	_cleanup_(database_result_cleanup) PGresult *result = NULL;
-	struct database_number_text least, most;
-	const char *parameters[] = { NULL, NULL, database_number_text(&least, (int64_t)above),
-				     database_number_text(&most, limit) };
-	err_t err = ask(store, log,
-			"SELECT " CHECKPOINT_COLUMNS "FROM audit_checkpoints WHERE topic = $1 AND "
-			"partition = $2 AND size > $3 ORDER BY size LIMIT $4",
-			4, parameters, &result, detail);
-	if (!err)
-		read_checkpoints(result, arena, ret_checkpoints, ret_count);
-	return err;
-}
-
 err_t audit_store_newest(struct audit_store *store, const struct audit_store_log *log, struct arena *arena,
 			 struct audit_store_checkpoint **ret_checkpoints, size_t *ret_count,
 			 struct err_detail *detail)

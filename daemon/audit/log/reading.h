@@ -1,6 +1,6 @@
 /*
- * What the tables of the log have for whoever publishes checkpoints, verifies the log or proves something of
- * it. Nothing of it has to be trusted. Errors and threads as store.h has them.
+ * What the tables of the log have for whoever publishes checkpoints, verifies the log (see also snapshot.h)
+ * or proves something of it. Nothing of it has to be trusted. Errors and threads as store.h has them.
  */
 #pragma once
 
@@ -27,12 +27,6 @@ err_t audit_store_unpublished(struct audit_store *store, const struct audit_stor
 /* Notes that the checkpoint of that size is at that place. */
 err_t audit_store_published(struct audit_store *store, const struct audit_store_log *log,
 			    enum audit_store_place place, uint64_t size, struct err_detail *detail);
-
-/* Checkpoints of a partition whose size is above that, by size, `limit` at most; in the arena. */
-err_t audit_store_checkpoints(struct audit_store *store, const struct audit_store_log *log, uint64_t above,
-			      unsigned limit, struct arena *arena,
-			      struct audit_store_checkpoint **ret_checkpoints, size_t *ret_count,
-			      struct err_detail *detail);
 
 /* The newest checkpoint of a log, in the arena; `*ret_count` 0: there is none. */
 err_t audit_store_newest(struct audit_store *store, const struct audit_store_log *log, struct arena *arena,

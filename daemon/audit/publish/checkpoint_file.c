@@ -5,10 +5,6 @@
 #include <libgen.h>
 #include <sys/stat.h>
 
-enum { READ_MAX = 1 << 30, CHUNK = 1 << 16 };
-
-static const char signature_mark[] = "\xe2\x80\x94 ";
-
 /* The name of a file that was made just now has to last, too. */
 static void sync_folder(const char *path)
 {
@@ -81,61 +77,4 @@ err_t checkpoint_file_append(const char *path, str_t note, struct err_detail *de
 	if ((size_t)written != text.len)
 		return err_fail(detail, ERR_IO, "%s: no room for a whole checkpoint", path);
 	return ERR_OK;
-}
-
-err_t checkpoint_file_read(const char *path, struct buf *out, struct err_detail *detail)
-{
-	_cleanup_(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: %s", path, strerror(errno));
-	for (;;) {
-		ssize_t got = read(fd, buf_reserve(out, CHUNK), CHUNK);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return err_fail(detail, ERR_FILE_UNREADABLE, "%s: %s", path, strerror(errno));
-		if (got == 0)
-			return ERR_OK;
-		out->len += (size_t)got;
-		if (out->len > READ_MAX)
-			return err_fail(detail, ERR_FILE_UNREADABLE, "%s: larger than %d bytes", path,
-					READ_MAX);
-	}
-}
-
-/* Takes lines up to an empty one or the end: a block; false: nothing is left. */
-static bool next_block(str_t *rest, str_t *ret_block)
-{
-	while (rest->len > 0 && rest->ptr[0] == '\n')
-		rest->ptr++, rest->len--;
-	if (rest->len == 0)
-		return false;
-	const char *end = memmem(rest->ptr, rest->len, "\n\n", 2);
-	size_t len = end ? (size_t)(end - rest->ptr) + 1 : rest->len;
-	*ret_block = (str_t){ rest->ptr, len };
-	rest->ptr += len;
-	rest->len -= len;
-	return true;
-}
-
-static bool has_signatures(str_t block)
-{
-	return block.len > sizeof signature_mark - 1 &&
-	       memcmp(block.ptr, signature_mark, sizeof signature_mark - 1) == 0;
-}
-
-bool checkpoint_file_next(str_t *rest, str_t *ret_note, unsigned *fragments)
-{
-	str_t block, text = STR_NONE;
-	while (next_block(rest, &block)) {
-		bool adjacent = text.len > 0 && text.ptr + text.len + 1 == block.ptr;
-		if (has_signatures(block) && adjacent) {
-			*ret_note = (str_t){ text.ptr, text.len + 1 + block.len };
-			return true;
-		}
-		*fragments += text.len > 0 || has_signatures(block);
-		text = has_signatures(block) ? STR_NONE : block;
-	}
-	*fragments += text.len > 0;
-	return false;
 }

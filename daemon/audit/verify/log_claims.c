@@ -11,8 +11,7 @@ void log_claims_free(struct log_claims *claims)
 	*claims = (struct log_claims){ .items = NULL };
 }
 
-void log_claims_add(struct log_claims *claims, uint64_t size, const struct merkle_hash *root,
-		    enum log_claims_place place)
+void log_claims_add(struct log_claims *claims, const struct log_claim *claim)
 {
 	if (claims->count == claims->capacity) {
 		claims->capacity = claims->capacity ? 2 * claims->capacity : 64;
@@ -20,7 +19,7 @@ void log_claims_add(struct log_claims *claims, uint64_t size, const struct merkl
 		if (!claims->items)
 			abort();
 	}
-	claims->items[claims->count++] = (struct log_claim){ size, *root, (unsigned)place };
+	claims->items[claims->count++] = *claim;
 }
 
 static int by_size(const void *a, const void *b)
@@ -73,23 +72,91 @@ static int32_t partition_of(str_t origin, const char *name, const char *topic)
 	return number > INT32_MAX ? -1 : (int32_t)number;
 }
 
-err_t log_claims_read(const struct log_claims_reader *reader, str_t note, int32_t *ret_partition,
-		      uint64_t *ret_size, struct merkle_hash *ret_root, struct err_detail *detail)
+int32_t log_claims_partition(const struct log_claims_reader *reader, str_t origin)
 {
-	struct checkpoint checkpoint;
-	const char *end = memchr(note.ptr, '\n', note.len);
-	str_t origin = { note.ptr, end ? (size_t)(end - note.ptr) : note.len };
 	int32_t partition = -1;
 	for (size_t i = 0; i < reader->keys_count && partition < 0; i++)
 		partition = partition_of(origin, reader->keys[i].name, reader->topic);
+	return partition;
+}
+
+/* The first line, without its newline. */
+static str_t first_line(str_t text)
+{
+	const char *end = text.len ? memchr(text.ptr, '\n', text.len) : NULL;
+	return (str_t){ text.ptr, end ? (size_t)(end - text.ptr) : text.len };
+}
+
+bool log_claims_may_begin(const struct log_claims_reader *reader, str_t text)
+{
+	str_t line = first_line(text);
+	if (line.len < text.len)
+		return log_claims_partition(reader, line) >= 0;
+	for (size_t i = 0; i < reader->keys_count; i++) {
+		char begins[NOTE_NAME_MAX + CHECKPOINT_ORIGIN_MAX];
+		size_t len = (size_t)snprintf(begins, sizeof begins, "%s/%s/", reader->keys[i].name,
+					      reader->topic);
+		if (len < sizeof begins && memcmp(line.ptr, begins, line.len < len ? line.len : len) == 0)
+			return true;
+	}
+	return false;
+}
+
+uint64_t log_claims_digest(str_t note)
+{
+	return hash_seeded(note.ptr, note.len);
+}
+
+struct log_claim *log_claims_find(const struct log_claims *claims, uint64_t size, uint64_t digest)
+{
+	size_t low = 0, high = claims->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (claims->items[middle].size < size)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < claims->count && claims->items[low].size == size; low++)
+		if (claims->items[low].digest == digest)
+			return &claims->items[low];
+	return NULL;
+}
+
+/* Whether a signature is in the name of a trusted key. */
+static bool names_a_key(const struct log_claims_reader *reader, str_t note)
+{
+	for (size_t i = 0; i < reader->keys_count; i++) {
+		char line[NOTE_NAME_MAX + 16];
+		int len = snprintf(line, sizeof line, "\n\xe2\x80\x94 %s ", reader->keys[i].name);
+		if (memmem(note.ptr, note.len, line, (size_t)len))
+			return true;
+	}
+	return false;
+}
+
+/* One whose origin is that of no such log: another log's, or its origin was damaged. */
+static err_t read_other(const struct log_claims_reader *reader, str_t note, struct err_detail *detail)
+{
+	str_t text;
+	if (!names_a_key(reader, note))
+		return ERR_OK;
+	return note_open(note, reader->keys, reader->keys_count, &text, NULL, detail);
+}
+
+err_t log_claims_read(const struct log_claims_reader *reader, str_t note, int32_t *ret_partition,
+		      struct log_claim *ret_claim, struct err_detail *detail)
+{
+	struct checkpoint checkpoint;
+	str_t origin = first_line(note);
+	int32_t partition = log_claims_partition(reader, origin);
 	*ret_partition = partition;
 	if (partition < 0)
-		return ERR_OK;
+		return read_other(reader, note, detail);
 	err_t err =
 		checkpoint_open(note, origin, reader->keys, reader->keys_count, &checkpoint, NULL, detail);
-	if (err)
-		return err;
-	*ret_size = checkpoint.size;
-	*ret_root = checkpoint.root;
-	return ERR_OK;
+	if (!err)
+		*ret_claim =
+			(struct log_claim){ checkpoint.size, checkpoint.root, log_claims_digest(note), 0 };
+	return err;
 }

@@ -44,33 +44,60 @@ static void notes_are_of_logs(void **state)
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		_cleanup_(buf_free) struct buf note = BUF_INIT;
 		struct checkpoint checkpoint = { str_from(cases[i].origin), 5, { { 9 } }, STR("") };
-		struct merkle_hash root;
+		struct log_claim claim;
 		struct err_detail detail = { "" };
 		int32_t partition = -7;
-		uint64_t size = 0;
 		assert_int_equal(checkpoint_sign(&checkpoint, &signers[cases[i].signer], 1, &note), ERR_OK);
-		err_t err = log_claims_read(&reader, buf_str(&note), &partition, &size, &root, &detail);
+		err_t err = log_claims_read(&reader, buf_str(&note), &partition, &claim, &detail);
 		if (err != cases[i].err || partition != cases[i].partition)
 			fail_msg("%s: %d, partition %d", cases[i].origin, err, (int)partition);
 		if (!err && partition >= 0)
-			assert_true(size == 5 && root.bytes[0] == 9);
+			assert_true(claim.size == 5 && claim.root.bytes[0] == 9 && claim.places == 0);
 	}
+}
+
+/* One bit of a note is another one: it is not taken for the note of another log. */
+static void damaged_notes_are_nobody_elses(void **state)
+{
+	(void)state;
+	const struct log_claims_reader reader = { &signers[0].key, 1, "scored" };
+	struct checkpoint checkpoint = { STR("example.com/log/scored/4"), 5, { { 9 } }, STR("") };
+	_cleanup_(buf_free) struct buf note = BUF_INIT;
+	assert_int_equal(checkpoint_sign(&checkpoint, &signers[0], 1, &note), ERR_OK);
+	for (size_t at = 0; at < note.len; at++) {
+		struct log_claim claim;
+		int32_t partition;
+		note.data[at] ^= 1;
+		if (log_claims_read(&reader, buf_str(&note), &partition, &claim, NULL) == ERR_OK)
+			fail_msg("byte %d: taken for one of partition %d", (int)at, (int)partition);
+		note.data[at] ^= 1;
+	}
+}
+
+static void add(struct log_claims *claims, uint64_t size, unsigned char root, unsigned places)
+{
+	const struct log_claim claim = { size, { { root } }, 100 * size + root, places };
+	log_claims_add(claims, &claim);
 }
 
 static void the_same_from_several_places_is_one(void **state)
 {
 	(void)state;
 	struct log_claims claims = { NULL };
-	const struct merkle_hash a = { { 1 } }, b = { { 2 } };
-	log_claims_add(&claims, 9, &a, LOG_CLAIMS_TOPIC);
-	log_claims_add(&claims, 5, &b, LOG_CLAIMS_FILE);
-	log_claims_add(&claims, 9, &a, LOG_CLAIMS_FILE);
+	assert_null(log_claims_find(&claims, 9, 901));
+	add(&claims, 9, 1, LOG_CLAIMS_TOPIC);
+	add(&claims, 5, 2, LOG_CLAIMS_FILE);
+	add(&claims, 9, 1, LOG_CLAIMS_FILE);
 	log_claims_sort(&claims);
 	assert_true(claims.count == 2 && !claims.forked && claims.items[0].size == 5);
 	assert_int_equal(claims.items[1].places, LOG_CLAIMS_TOPIC | LOG_CLAIMS_FILE);
-	log_claims_add(&claims, 9, &b, LOG_CLAIMS_DATABASE);
+	add(&claims, 9, 2, LOG_CLAIMS_DATABASE);
 	log_claims_sort(&claims);
 	assert_true(claims.count == 3 && claims.forked && claims.forked_size == 9);
+	assert_ptr_equal(log_claims_find(&claims, 9, 902), &claims.items[2]);
+	assert_ptr_equal(log_claims_find(&claims, 5, 502), &claims.items[0]);
+	assert_null(log_claims_find(&claims, 5, 901));
+	assert_null(log_claims_find(&claims, 7, 502));
 	log_claims_free(&claims);
 }
 
@@ -78,6 +105,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(notes_are_of_logs),
+		cmocka_unit_test(damaged_notes_are_nobody_elses),
 		cmocka_unit_test(the_same_from_several_places_is_one),
 	};
 	return cmocka_run_group_tests(tests, make_keys, NULL);
