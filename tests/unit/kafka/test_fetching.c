@@ -1,6 +1,6 @@
 #include "kafka/fetching.h"
 
-#include "tests/harness/fixtures/thread_sanitizer.h"
+#include "tests/harness/fixtures/sanitizers.h"
 
 #include <librdkafka/rdkafka_mock.h>
 #include <setjmp.h>

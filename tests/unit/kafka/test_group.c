@@ -3,7 +3,7 @@
  */
 #include "kafka/group.h"
 
-#include "tests/harness/fixtures/thread_sanitizer.h"
+#include "tests/harness/fixtures/sanitizers.h"
 
 #include <arpa/inet.h>
 #include <poll.h>

@@ -2,7 +2,7 @@
 #include "kafka/transaction.h"
 
 #include "common/clock.h"
-#include "tests/harness/fixtures/thread_sanitizer.h"
+#include "tests/harness/fixtures/sanitizers.h"
 
 #include <librdkafka/rdkafka_mock.h>
 #include <setjmp.h>

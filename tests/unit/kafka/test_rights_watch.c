@@ -1,7 +1,7 @@
 #include "kafka/rights_watch.h"
 
 #include "common/log.h"
-#include "tests/harness/fixtures/thread_sanitizer.h"
+#include "tests/harness/fixtures/sanitizers.h"
 
 #include <librdkafka/rdkafka_mock.h>
 #include <setjmp.h>
