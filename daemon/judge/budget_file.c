@@ -1,12 +1,9 @@
 #include "judge/budget_file.h"
 
-#include "common/buf.h"
+#include "common/kept_file.h"
 #include "common/log.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdatomic.h>
 
 #define HEADER "assayd judge tokens 1"
@@ -30,24 +27,17 @@ void budget_file_load(const char *path, struct limits *limits, int64_t now_us, i
 		limits_import_day(limits, now_us, spent, elapsed_ms * 1000, (double)mean);
 }
 
-static bool write_file(const char *path, const struct buf *text)
-{
-	_cleanup_(cleanup_close) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	return fd >= 0 && write(fd, text->data, text->len) == (ssize_t)text->len;
-}
-
 void budget_file_save(const char *path, struct limits *limits, int64_t now_us, int64_t wall_ms)
 {
 	static _Atomic bool logged;
 	_cleanup_(buf_free) struct buf text = BUF_INIT;
-	char fresh[PATH_MAX];
+	struct err_detail detail = { "" };
 	int64_t spent[LIMITS_SLOTS];
 	limits_export_day(limits, now_us, spent);
 	buf_printf(&text, HEADER " %" PRId64 "\n", wall_ms);
 	for (size_t i = 0; i < LIMITS_SLOTS; i++)
 		buf_printf(&text, "%" PRId64 "\n", spent[i]);
 	buf_printf(&text, "mean %.0f\n", limits->mean_tokens);
-	snprintf(fresh, sizeof fresh, "%s.new", path);
-	if ((!write_file(fresh, &text) || rename(fresh, path) != 0) && !atomic_exchange(&logged, true))
-		log_error("the judge's token budget cannot be saved in %s: %s", path, strerror(errno));
+	if (kept_file_write(path, buf_str(&text), &detail) && !atomic_exchange(&logged, true))
+		log_error("the judge's token budget cannot be saved: %s", detail.message);
 }
