@@ -3,7 +3,7 @@ suite(audit 300 COVERS command/audit_database command/audit_show event/archiving
 suite(audit_interop 120)
 suite(audit_log 400 COVERS audit/keeper/keeper audit/keeper/keeper_publisher audit/publish/checkpoint_topic command/audit_begin_again command/audit_key command/audit_log
   command/audit_prove command/check_audit)
-suite(audit_verify 120 SANITIZED COVERS audit/log/snapshot command/audit_export command/audit_verify
+suite(audit_verify 180 SANITIZED COVERS audit/log/snapshot command/audit_export command/audit_verify
   command/verification command/verification_checkpoints command/verification_print)
 suite(avro_interop 180)
 suite(calibration 240 COVERS calibration/report/documents command/calibration kafka/topic_reader)
