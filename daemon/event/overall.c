@@ -1,5 +1,7 @@
 #include "event/overall.h"
 
+#include "event/record/rules.h"
+
 struct level_thresholds overall_thresholds(const struct config_thresholds *thresholds)
 {
 	return (struct level_thresholds){ thresholds->high, thresholds->medium, thresholds->low };
@@ -30,4 +32,9 @@ void overall_of_event(struct record_facts *facts)
 	input.values[FACTOR_GENERATOR] = analysis->generator;
 	input.values[FACTOR_AGREEMENT] = analysis->agreement_factor;
 	overall_score(&input, &analysis->overall);
+}
+
+void overall_rules(const struct config *config, struct buf *out)
+{
+	record_rules_of_overall(config, out);
 }

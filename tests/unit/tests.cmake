@@ -58,6 +58,7 @@ unit_test(avro/codec
 unit_test(avro/encode COVERS avro/encode)
 unit_test(avro/framing COVERS avro/framing)
 unit_test(avro/json COVERS avro/json_quick avro/json_read avro/json_text avro/json_write)
+unit_test(avro/overall_rules COVERS avro/overall_rules)
 unit_test(avro/schema_tree COVERS avro/schema_tree)
 unit_test(avro/timestamp COVERS avro/timestamp)
 unit_test(avro/versions COVERS avro/codec avro/plan)

@@ -1,5 +1,8 @@
 /* What of the settings a record's numbers follow from. */
+#include "event/record/rules.h"
 #include "event/record/builder.h"
+
+#include "avro/overall_rules.h"
 
 _Static_assert((int)RECORD_FACTOR_TECHNICAL == (int)CONFIG_TECHNICAL &&
 		       (int)RECORD_FACTOR_RETRIEVAL_WITHOUT_ADVISORY ==
@@ -100,6 +103,24 @@ static struct record_result_rules *result_rules(const struct record_builder *bui
 	return record;
 }
 
+static void list_factors(const struct config_confidence *confidence, int *factors)
+{
+	for (size_t i = 0; i < confidence->factors.count; i++)
+		factors[i] = (int)confidence->factors.items[i];
+}
+
+void record_rules_of_overall(const struct config *config, struct buf *out)
+{
+	int factors[RECORD_FACTOR_OTHER];
+	struct record_retrieval_rules retrieval = retrieval_in_force(config);
+	const struct record_rules rules = { .diagnostic_source = (int)config->diagnostic.source,
+					    .factors = factors,
+					    .factors_count = config->confidence.factors.count,
+					    .retrieval = &retrieval };
+	list_factors(&config->confidence, factors);
+	overall_rules_write(&rules, true, out);
+}
+
 void record_build_rules(struct record_builder *builder)
 {
 	const struct record_facts *facts = builder->facts;
@@ -122,7 +143,6 @@ void record_build_rules(struct record_builder *builder)
 		.result = result_rules(builder),
 		.formulas = RECORD_FORMULAS,
 	};
-	for (size_t i = 0; i < rules->factors_count; i++)
-		rules->factors[i] = (int)confidence->factors.items[i];
+	list_factors(confidence, rules->factors);
 	builder->scored->rules = rules;
 }
