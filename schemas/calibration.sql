@@ -1050,3 +1050,50 @@ UPDATE calibration_model_looks l SET labels = 0
 WHERE EXISTS (SELECT FROM calibration_models m WHERE m.kind = l.kind AND m.replaced_by IS NULL AND m.version <> l.version);
 
 COMMENT ON TABLE calibration_model_looks IS 'looks at candidates for the place of each model, and when the last one was';
+
+-- migration 22: what is learnt belongs to the rules of overall confidence
+
+-- What overall confidence follows from (confidence.factors, diagnostic.source, the retrieval's numbers), as records had it:
+-- each text with its number and the first time that it was met in something scored. Rows of others without a number are of a
+-- program before this migration, or of records that do not say; they count as those of the rules that were met first.
+CREATE TABLE calibration_rules (
+	number bigint PRIMARY KEY,
+	rules text COLLATE "C" NOT NULL,
+	since timestamptz NOT NULL
+);
+
+ALTER TABLE calibration_events ADD COLUMN rules bigint;
+ALTER TABLE calibration_examples ADD COLUMN rules bigint;
+ALTER TABLE calibration_models ADD COLUMN rules bigint;
+
+-- Under each rules one model of a kind is in use, and the place of none is each one's own.
+DROP INDEX calibration_models_used;
+CREATE UNIQUE INDEX calibration_models_used ON calibration_models (kind, coalesce(rules, 0)) WHERE replaced_by IS NULL;
+ALTER TABLE calibration_model_looks ADD COLUMN rules bigint NOT NULL DEFAULT 0,
+	DROP CONSTRAINT calibration_model_looks_pkey, ADD PRIMARY KEY (kind, version, rules);
+
+-- Figures are of the last judgement.
+CREATE OR REPLACE VIEW calibration_model_history AS
+SELECT version, kind, in_use, used_from, CASE WHEN NOT in_use THEN replaced_from END AS used_until, trained_from, trained_to,
+	labels, later_cases, log_loss, auroc, ece, proven, unreadable, judgement, judged_at, n.rules
+FROM (
+	SELECT m.version, m.kind, m.used_from, m.trained_from, m.trained_to, m.labels, m.unreadable, m.number,
+		r.used_from AS replaced_from,
+		coalesce(j.cases, m.later_cases) AS later_cases, coalesce(j.log_loss, m.log_loss) AS log_loss,
+		coalesce(j.auroc, m.auroc) AS auroc, coalesce(j.ece, m.ece) AS ece, coalesce(j.proven, m.proven) AS proven,
+		j.judgement, j.judged_at, NOT m.unreadable AND m.version = first_value(m.version) OVER (
+			PARTITION BY m.kind, m.number ORDER BY m.unreadable, m.replaced_by IS NOT NULL, m.version DESC) AS in_use
+	FROM (
+		SELECT *, coalesce(rules, (SELECT number FROM calibration_rules ORDER BY since, number LIMIT 1)) AS number
+		FROM calibration_models
+	) AS m LEFT JOIN calibration_models r ON r.version = m.replaced_by
+	LEFT JOIN LATERAL (
+		SELECT * FROM calibration_model_judgements WHERE version = m.version ORDER BY judgement DESC LIMIT 1
+	) AS j ON true
+) AS models LEFT JOIN calibration_rules n USING (number);
+
+SELECT calibration_share_rights('calibration_rollups', '{calibration_rules}');
+
+COMMENT ON TABLE calibration_rules IS 'what overall confidence followed from, by number; others name it';
+COMMENT ON COLUMN calibration_rules.since IS 'scored_at of the first record or label that was met with them';
+COMMENT ON COLUMN calibration_models.rules IS 'that it was learnt under; under each, one of a kind is in use';

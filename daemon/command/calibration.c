@@ -75,15 +75,18 @@ static const char *kind_of(const struct config_calibration *calibration)
 	return model_kind_name(calibration->model == CONFIG_MODEL_MAP ? MODEL_MAP : MODEL_FEATURES);
 }
 
-static err_t show_model(const struct calibration_options *options,
-			const struct config_calibration *calibration, struct arena *arena,
-			struct err_detail *detail)
+static err_t show_model(const struct calibration_options *options, const struct config *config,
+			struct arena *arena, struct err_detail *detail)
 {
+	const struct config_calibration *calibration = &config->calibration;
+	_cleanup_(buf_free) struct buf rules = BUF_INIT;
 	struct calibration_models models = { 0 };
 	_cleanup_(database_cleanup) struct database *database =
 		database_new(calibration->dsn, calibration->password_file);
 	database_set_settings(database, "calibration.");
-	err_t err = calibration_models_read(database, kind_of(calibration), arena, &models, detail);
+	overall_rules(config, &rules);
+	err_t err = calibration_models_read(database, kind_of(calibration), buf_str(&rules), arena, &models,
+					    detail);
 	if (!err && !models.tables)
 		err = calibration_schema_mismatch(0, detail);
 	if (err)
@@ -140,10 +143,11 @@ static err_t parse_version(const char *text, int64_t *ret_version, struct err_de
 }
 
 /* The model of that number, or the one in use, if there is one; NULL: the records get no probability. */
-static err_t load_model(const struct calibration_options *options,
-			const struct config_calibration *calibration, struct model **ret_model,
-			struct err_detail *detail)
+static err_t load_model(const struct calibration_options *options, const struct config *config,
+			struct model **ret_model, struct err_detail *detail)
 {
+	const struct config_calibration *calibration = &config->calibration;
+	_cleanup_(buf_free) struct buf rules = BUF_INIT;
 	int64_t version = 0;
 	err_t err = options->model_version ? parse_version(options->model_version, &version, detail) : ERR_OK;
 	if (err || (!version && (!calibration->configured || calibration->model == CONFIG_MODEL_OFF)))
@@ -155,7 +159,9 @@ static err_t load_model(const struct calibration_options *options,
 	_cleanup_(database_cleanup) struct database *database =
 		database_new(calibration->dsn, calibration->password_file);
 	database_set_settings(database, "calibration.");
-	return calibration_model_load(database, version, kind_of(calibration), ret_model, detail);
+	overall_rules(config, &rules);
+	return calibration_model_load(database, version, kind_of(calibration), buf_str(&rules), ret_model,
+				      detail);
 }
 
 static struct replay_rules make_rules(const struct config *config, const struct model *model)
@@ -275,7 +281,7 @@ static err_t replay_records(const struct calibration_options *options, const str
 	if (!err)
 		err = codec_new(&codec_options, &codec, detail);
 	if (!err)
-		err = load_model(options, &config->calibration, &model, detail);
+		err = load_model(options, config, &model, detail);
 	if (err)
 		return err;
 	const struct replay_rules rules = make_rules(config, model);
@@ -400,7 +406,7 @@ err_t calibration_run(const struct calibration_options *options, struct err_deta
 	case CALIBRATION_DOCUMENTS:
 		return show_documents(options, &config->calibration, arena, detail);
 	case CALIBRATION_MODEL:
-		return show_model(options, &config->calibration, arena, detail);
+		return show_model(options, config, arena, detail);
 	default:
 		return verify_or_rebuild(options, config, arena, detail);
 	}

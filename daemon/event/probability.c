@@ -25,6 +25,14 @@ static bool level_follows(const struct config *config, const struct model *model
 	return by == CONFIG_LEVEL_BY_PROBABILITY || (by == CONFIG_LEVEL_BY_AUTO && model_info(model)->proven);
 }
 
+/* What it has learnt of overall confidence is of that alone which follows from the same rules. */
+static bool has_rules_of(const struct model *model, const struct config *config)
+{
+	_cleanup_(buf_free) struct buf rules = BUF_INIT;
+	overall_rules(config, &rules);
+	return !str_present(model_rules(model)) || str_equal(model_rules(model), buf_str(&rules));
+}
+
 void probability_of_event(struct record_facts *facts, struct model_current *models, struct archive *archive)
 {
 	struct record_analysis *analysis = &facts->analysis;
@@ -40,7 +48,7 @@ void probability_of_event(struct record_facts *facts, struct model_current *mode
 	    analysis->dialect >= SQL_MONGODB || analysis->sql.verdict == SQL_UNSAFE)
 		return;
 	_cleanup_(model_cleanup) struct model *model = model_current_get(models);
-	if (!model || !model_estimate(model, &item, &estimate))
+	if (!model || !has_rules_of(model, config) || !model_estimate(model, &item, &estimate))
 		return;
 	analysis->probability = ARENA_NEW(facts->arena, struct record_probability);
 	*analysis->probability = (struct record_probability){

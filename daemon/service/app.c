@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "event/archiving.h"
+#include "event/overall.h"
 #include "event/pipeline.h"
 #include "http/monitor.h"
 #include "kafka/permissions.h"
@@ -348,6 +349,8 @@ static void start_learner(struct app *app)
 	const struct config_calibration *calibration = &app->config->calibration;
 	if (!calibration->configured || calibration->model == CONFIG_MODEL_OFF)
 		return;
+	_cleanup_(buf_free) struct buf rules = BUF_INIT;
+	overall_rules(app->config, &rules);
 	app->models = model_current_new();
 	const struct learner_options options = {
 		.dsn = calibration->dsn,
@@ -356,6 +359,7 @@ static void start_learner(struct app *app)
 		.current = app->models,
 		.interval_ms = calibration->model_interval_s * 1000,
 		.state_directory = app->config->pipeline.state_directory,
+		.rules = rules.data,
 	};
 	app->learner = learner_start(&options);
 }
@@ -779,6 +783,9 @@ static void reload(struct app *app)
 	if (config_restart_needed(app->config, fresh, &names) > 0)
 		log_warning("these settings take effect at the next start only: %s", names.data);
 	keep_learning(app->config, fresh);
+	_cleanup_(buf_free) struct buf rules = BUF_INIT;
+	overall_rules(fresh, &rules);
+	learner_set_rules(app->learner, rules.data);
 	archiving_of_prompts(app->archive, app->judge);
 	pipeline_reload(app->pipeline, fresh);
 	app->drain_timeout_ms = fresh->pipeline.drain_timeout_ms;

@@ -167,6 +167,82 @@ def test_the_last_model_serves_without_postgresql(rig):
         rig.postgres.execute(f'ALTER DATABASE "{database}" ALLOW_CONNECTIONS true')
 
 
+def reload(daemon, factors, times):
+    daemon.config["confidence"]["factors"] = factors
+    daemon.write_config()
+    daemon.signal(signal.SIGHUP)
+    daemon.await_log("the configuration was loaded again", times)
+
+
+def models_in_use(rig):
+    """Number and rules of each, by number."""
+    return rig.postgres.execute("SELECT version, rules FROM calibration_model_history WHERE in_use ORDER BY version",
+                                rig.calibration_database)
+
+
+def await_model(rig, present):
+    """The records of one event of each tier, when they have a probability, or none."""
+    deadline = time.monotonic() + 180
+    while True:
+        records = send(rig, answers(len(TIERS)))
+        if all((record["confidence"]["probability"] is not None) == present for record in records):
+            return records
+        assert time.monotonic() < deadline, rig.daemon.log_tail()
+        time.sleep(1)
+
+
+def test_a_model_belongs_to_its_rules(rig, make_daemon):
+    """Under other factors what was learnt says nothing, and is used again under the former ones."""
+    one, both = ("generator",), ("technical", "generator")
+    start(rig, "map")
+    first = await_probability(rig)[0]["confidence"]["probability"]["model"]
+    reload(rig.daemon, both, 1)
+    for record in send(rig, answers(20)):
+        assert record["confidence"]["probability"] is None and record["confidence"]["level_by"] == "overall"
+    rig.daemon.await_log("was learnt under other rules of overall confidence (factors=generator source=own")
+    deadline = time.monotonic() + 60
+    while Metrics(rig.daemon).value("assayd_model_version") != 0:
+        assert time.monotonic() < deadline, rig.daemon.log_tail()
+        time.sleep(0.5)
+    done = subprocess.run([BINARY, "calibration", "--config", rig.daemon.config_file, "--model"], capture_output=True, text=True,
+                          timeout=300, check=False)
+    assert "is passed over: it was learnt under other rules of overall confidence" in done.stdout, done
+    reload(rig.daemon, one, 2)
+    again = await_model(rig, True)[0]["confidence"]["probability"]
+    assert again["model"] >= first and again["labels"] >= 50
+    rig.daemon.await_log(", which was learnt under the present rules, is in use")
+    # what has labels under the others teaches a model of theirs
+    reload(rig.daemon, both, 3)
+    await_model(rig, False)
+    send(rig, answers(LABELS))
+    other = await_model(rig, True)[0]["confidence"]["probability"]
+    assert other["model"] > again["model"]
+    used = models_in_use(rig)
+    assert [rules for _, rules in used] == ["factors=generator source=own retrieval=formula",
+                                            "factors=technical,generator source=own retrieval=formula"], used
+    # an instance of the former rules beside it: neither takes the other's place
+    kafka = {**rig.daemon.config["kafka"], "instance_id": f"{rig.topics.name}-2"}
+    config = {**rig.daemon.config, "kafka": kafka, "confidence": {**rig.daemon.config["confidence"], "factors": one}}
+    beside = make_daemon(config).start()
+    deadline = time.monotonic() + 180
+    found = {}
+    while len(found) < 2:
+        for record in send(rig, answers(40)):
+            factors = tuple(name.lower() for name in record["rules"]["factors"])
+            if record["confidence"]["probability"]:
+                found.setdefault(factors, set()).add(record["confidence"]["probability"]["model"])
+        assert time.monotonic() < deadline, (found, beside.log_tail())
+    assert not found[one] & found[both], found
+    time.sleep(35)  # both have been at learning
+    assert [rules for _, rules in models_in_use(rig)] == [rules for _, rules in used]
+    beside.terminate()
+    rig.await_calibration([record for _, record in rig.scored(rig.asked)])
+    rig.daemon.terminate()
+    done = subprocess.run([BINARY, "calibration", "--config", rig.daemon.config_file, "--verify"], capture_output=True, text=True,
+                          timeout=300, check=False)
+    assert done.returncode == 0 and ", 0 differ" in done.stdout, done
+
+
 def sequences(rig):
     return rig.postgres.execute("""
         SELECT claims_open, claims_direction, (SELECT count(*) FROM calibration_claims),

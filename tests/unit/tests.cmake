@@ -82,6 +82,10 @@ unit_test(calibration/learn/learner THREADS WAITS
   COVERS calibration/learn/* calibration/store/examples calibration/store/retention
   WITH harness_counting harness_database_server)
 
+unit_test(calibration/learn/learner_rules THREADS WAITS
+  COVERS calibration/learn/* calibration/store/rules calibration/store/retention
+  WITH harness_counting harness_database_server)
+
 unit_test(calibration/model/evidence COVERS calibration/model/evidence)
 unit_test(calibration/model/judgement COVERS calibration/model/judgement)
 unit_test(calibration/model/looks SLOW COVERS calibration/model/looks)
@@ -114,6 +118,7 @@ unit_test(calibration/store/rollup PLAIN WAITS
   COVERS calibration/store/days calibration/store/rollup calibration/store/retention
   WITH harness_database_server)
 unit_test(calibration/store/claims THREADS WAITS COVERS calibration/store/claims WITH harness_database_server)
+unit_test(calibration/store/rules THREADS WAITS COVERS calibration/store/rules WITH harness_counting harness_database_server)
 unit_test(calibration/store/sequences THREADS WAITS COVERS calibration/store/sequences WITH harness_counting harness_database_server)
 
 unit_test(compare/columns COVERS compare/columns compare/search)

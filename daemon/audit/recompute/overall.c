@@ -1,6 +1,7 @@
 /* Overall confidence, level and learnt probability. */
 #include "score/overall.h"
 #include "audit/recompute/internal.h"
+#include "avro/overall_rules.h"
 #include "score/agreement.h"
 
 #include <math.h>
@@ -113,6 +114,7 @@ static void check_by_model(struct recompute *work)
 		recompute_leave(work, RECOMPUTE_GAP_PROBABILITY);
 		return;
 	}
+	estimated &= !str_present(model_rules(model)) || overall_rules_hold(model_rules(model), scored);
 	if (!recompute_presence(work, "confidence.probability", true, estimated))
 		return;
 	recompute_number(work, PROBABILITY("value"), said->value, follows.value);

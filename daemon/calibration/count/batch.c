@@ -94,6 +94,7 @@ void batch_add(struct batch *batch, const struct calibration_case *item)
 	copy.prompt_version = arena_str(batch->arena, item->prompt_version);
 	copy.features = arena_str(batch->arena, item->features);
 	copy.documents = arena_str(batch->arena, item->documents);
+	copy.rules = arena_str(batch->arena, item->rules);
 	batch->labelled += item->label_source != ENUM_ABSENT;
 	ARENA_PUSH(batch->arena, batch->cases, batch->cases_count, batch->cases_capacity, copy);
 }

@@ -3,6 +3,7 @@
 #include "calibration/store/claims.h"
 #include "calibration/store/days.h"
 #include "calibration/store/examples.h"
+#include "calibration/store/rules.h"
 #include "calibration/store/schema.h"
 #include "calibration/store/sequences.h"
 #include "common/backoff.h"
@@ -130,6 +131,8 @@ static err_t count_cases(struct calibration_store *store, const struct calibrati
 	if (!err && store->learns)
 		err = examples_add(store->database, "calibration_examples", tables.cases.segments, columns,
 				   detail);
+	if (!err && store->learns)
+		err = rules_add(store->database, "calibration_rules", work->cases, work->cases_count, detail);
 	if (!err && store->learns)
 		err = claims_add(store->database, "calibration_claims", tables.cases.segments, work->cases,
 				 work->cases_count, detail);

@@ -71,7 +71,7 @@ err_t feedback_lock(struct database *database, bool feedback, struct err_detail 
 			  "count(*) FILTER (WHERE old IS NOT NULL), count(DISTINCT event_key), " FIRST       \
 			  "FROM changed GROUP BY 1, 2, 3"
 
-/* $1 to $9, $13 and $14 as they are unnested, $10 horizon, $11 when what is kept begins, $12 width. */
+/* $1 to $9 and $13 to $15 as they are unnested, $10 horizon, $11 when what is kept begins, $12 width. */
 #define ADD_EVENTS                                                                                           \
 	"WITH e AS (SELECT c.event_key, " TIME_OF(                                                           \
 		"c.scored_at") " AS scored_at, c.partition, "                                                \
@@ -79,16 +79,16 @@ err_t feedback_lock(struct database *database, bool feedback, struct err_detail 
 			       "') AS application, "                                                         \
 			       "coalesce(s.model, '') AS model, coalesce(s.prompt_version, '') AS "          \
 			       "prompt_version, c.level, "                                                   \
-			       "c.confidence, c.features, c.probability FROM unnest($1::bigint[], "          \
+			       "c.confidence, c.features, c.probability, c.rules FROM unnest($1::bigint[], " \
 			       "$2::text[], $3::text[], "                                                    \
 			       "$4::text[], "                                                                \
 			       "$5::text[], "                                                                \
 			       "$6::numeric[], $7::uuid[], $8::integer[], $9::bigint[], $13::jsonb[], "      \
-			       "$14::double precision[]) AS c "                                              \
+			       "$14::double precision[], $15::bigint[]) AS c "                               \
 			       "(scored_at, "                                                                \
 			       "application, model, "                                                        \
 			       "prompt_version, level, confidence, event_key, partition, record_offset, "    \
-			       "features, probability) "                                                     \
+			       "features, probability, rules) "                                              \
 			       "LEFT JOIN %s s USING (application, model, prompt_version) WHERE "            \
 			       "c.event_key IS NOT NULL), "                                                  \
 			       "matched AS MATERIALIZED (SELECT e.*, " VERDICT(                              \
@@ -96,11 +96,12 @@ err_t feedback_lock(struct database *database, bool feedback, struct err_detail 
 					      "kept AS (INSERT INTO %s (event_key, scored_at, partition, "   \
 					      "record_offset, application, model, "                          \
 					      "prompt_version, level, confidence, correct, features, "       \
-					      "probability) "                                                \
+					      "probability, rules) "                                         \
 					      "SELECT "                                                      \
 					      "event_key, scored_at, partition, "                            \
 					      "record_offset, application, model, prompt_version, level, "   \
-					      "confidence, correct, features, probability FROM matched "     \
+					      "confidence, correct, features, probability, rules FROM "      \
+					      "matched "                                                     \
 					      "WHERE scored_at >= " TIME_OF(                                 \
 						      "$11::bigint") " ON CONFLICT DO NOTHING), "            \
 								     "changed AS (SELECT event_key, "        \
@@ -214,8 +215,9 @@ err_t feedback_add_events(struct database *database, const struct feedback_table
 		database_number_text(&width, bucket_s),
 		columns->features.data,
 		columns->probability.data,
+		columns->rules.data,
 	};
-	err_t err = database_query(database, sql, 14, parameters, &result, detail);
+	err_t err = database_query(database, sql, 15, parameters, &result, detail);
 	if (!err)
 		add_changes(result, touched, counts);
 	return err;

@@ -23,12 +23,17 @@ struct learner {
 	bool away;		    /* PostgreSQL, and it was said */
 	char *file, *dsn;	    /* where the model is kept; NULL: nowhere */
 	bool unkept;		    /* it cannot be, and it was said */
+	char *rules;		    /* or NULL */
+	bool left;		    /* a model of other rules, and it was said */
 	struct pool *thread;
 	struct heartbeat heartbeat;
 	_Atomic bool stopping;
+	_Atomic bool interrupted; /* what is being fitted is of no use: by the end, or by other rules */
 
 	pthread_mutex_t mutex; /* guards what follows; never held for long */
 	pthread_cond_t closing;
+	char *latest;	  /* rules, or NULL */
+	bool changed;	  /* and they are not taken over yet */
 	int64_t known_us; /* when it was last known to be in use; 0: never */
 	struct learner_statistics statistics;
 };
@@ -76,15 +81,16 @@ struct labels {
 
 /* The place that is left is looked at again as soon as its model is in use again, as it is when the new one's
  * row is deleted or cannot be read; the new one's own place waits as if that look had been at it. */
-static err_t pass_on_place(struct database *database, const struct model_info *taken,
+static err_t pass_on_place(struct database *database, const struct model *taken,
 			   const struct model_looks *look, struct err_detail *detail)
 {
+	const struct model_info *info = model_info(taken);
 	struct model_looks left = *look, next = *look;
 	left.labels = 0;
-	next.version = taken->version;
+	next.version = info->version;
 	next.count = 0;
-	err_t err = model_store_note_look(database, taken->kind, &left, detail);
-	return err ? err : model_store_note_look(database, taken->kind, &next, detail);
+	err_t err = model_store_note_look(database, info->kind, model_rules(taken), &left, detail);
+	return err ? err : model_store_note_look(database, info->kind, model_rules(taken), &next, detail);
 }
 
 /* A look counts once it is noted, whatever becomes of it. */
@@ -101,7 +107,7 @@ static err_t use_if_better(struct database *database, const struct model_options
 	size_t later_count = labels->count - labels->inside;
 	const struct model_looks look =
 		model_look_next(last, last->version, options->kind, later, later_count);
-	err_t err = model_store_note_look(database, options->kind, &look, detail);
+	err_t err = model_store_note_look(database, options->kind, options->rules, &look, detail);
 	if (!err)
 		err = model_replaces(candidate, current, labels->examples, labels->count, options, look.count,
 				     &better, detail);
@@ -113,7 +119,7 @@ static err_t use_if_better(struct database *database, const struct model_options
 	model_set_quality(candidate, &judgement.quality, judgement.proven);
 	err = model_store_write(database, candidate, &judgement, found->known.used, detail);
 	*ret_replaced = !err;
-	return err ? err : pass_on_place(database, model_info(candidate), &look, detail);
+	return err ? err : pass_on_place(database, candidate, &look, detail);
 }
 
 /* By the labels that came after its span. */
@@ -151,7 +157,7 @@ static err_t fit_candidate(struct database *database, const struct model_options
 		.inside = divide(examples, count, find_cut(examples, count, scratch)),
 		.count = count,
 	};
-	err_t err = model_store_looks(database, options->kind,
+	err_t err = model_store_looks(database, options->kind, options->rules,
 				      found->model ? model_info(found->model)->version : 0, &last, detail);
 	if (!err && !model_look_is_due(&last, options->kind, examples, labels.inside, count))
 		return err_fail(detail, ERR_SAMPLES, "too few labels are new since the last look at them");
@@ -170,9 +176,9 @@ err_t learner_fit(struct database *database, const struct model_options *options
 	const struct model_known nothing = { 0 };
 	size_t count;
 	*ret_outcome = (struct learner_outcome){ 0 };
-	err_t err = model_store_examples(database, arena, &examples, &count, detail);
+	err_t err = model_store_examples(database, options->rules, arena, &examples, &count, detail);
 	if (!err)
-		err = model_store_read(database, options->kind, &nothing, &found, detail);
+		err = model_store_read(database, options->kind, options->rules, &nothing, &found, detail);
 	if (err)
 		return err;
 	count = model_keep_usable(options->kind, examples, count);
@@ -219,7 +225,7 @@ static void complain(struct learner *learner, const struct model_found *found)
 static void keep(struct learner *learner, const struct model_found *found)
 {
 	struct err_detail detail = { "" };
-	if (!learner->file)
+	if (!learner->file || found->passed_over) /* which may be of use again */
 		return;
 	if (found->same) {
 		model_file_touch(learner->file);
@@ -233,17 +239,53 @@ static void keep(struct learner *learner, const struct model_found *found)
 	learner->unkept = err != ERR_OK;
 }
 
+static char *copy(const char *text)
+{
+	char *own = strdup(text);
+	if (!own)
+		abort();
+	return own;
+}
+
+static str_t rules_of(const struct learner *learner)
+{
+	return learner->rules ? str_from(learner->rules) : STR_NONE;
+}
+
+static void say_left(struct learner *learner, int64_t version, const char *rules)
+{
+	log_warning("model %lld was learnt under other rules of overall confidence (%s; now %s): without one "
+		    "of the present rules there are no probabilities, and levels follow overall confidence",
+		    (long long)version, rules && *rules ? rules : "not known",
+		    learner->rules ? learner->rules : "not known");
+	learner->left = true;
+}
+
+/* Once, however often it is looked at. */
+static void tell_of_rules(struct learner *learner, const struct model_found *found)
+{
+	if (found->passed_over && !learner->left)
+		say_left(learner, found->passed_over, found->passed_over_rules);
+	else if (found->model && learner->left)
+		log_notice("model %lld, which was learnt under the present rules, is in use",
+			   (long long)model_info(found->model)->version);
+	learner->left &= !found->model;
+}
+
 static err_t refresh(struct learner *learner, struct err_detail *detail)
 {
 	struct model_found found;
-	err_t err = model_store_read(learner->database, learner->kind, &learner->known, &found, detail);
+	err_t err = model_store_read(learner->database, learner->kind, rules_of(learner), &learner->known,
+				     &found, detail);
 	if (err)
 		return err;
 	int64_t version = found.model ? model_info(found.model)->version : 0;
 	if (found.unreadable && found.known.used != learner->known.used)
 		complain(learner, &found);
+	tell_of_rules(learner, &found);
 	if (!found.same) /* whether or not it can be noted, the model is used */
-		err = model_store_note_read(learner->database, learner->kind, &found, detail);
+		err = model_store_note_read(learner->database, learner->kind, rules_of(learner), &found,
+					    detail);
 	keep(learner, &found);
 	if (!found.same)
 		model_current_set(learner->current, found.model);
@@ -263,7 +305,9 @@ static err_t fit(struct learner *learner, struct err_detail *detail)
 	err_t err = model_store_lock(learner->database, &locked, detail);
 	if (err || !locked)
 		return err;
-	const struct model_options options = { .kind = learner->kind, .stopping = &learner->stopping };
+	const struct model_options options = { .kind = learner->kind,
+					       .rules = rules_of(learner),
+					       .stopping = &learner->interrupted };
 	err = learner_fit(learner->database, &options, &outcome, detail);
 	pthread_mutex_lock(&learner->mutex);
 	learner->statistics.fits += err != ERR_SAMPLES;
@@ -295,10 +339,35 @@ static void note(struct learner *learner, err_t err, const struct err_detail *de
 	pthread_mutex_unlock(&learner->mutex);
 }
 
+/* The model at hand stays where it is: whoever has events of other rules does not use it. */
+static void take_rules(struct learner *learner)
+{
+	pthread_mutex_lock(&learner->mutex);
+	char *fresh = learner->changed ? copy(learner->latest) : NULL;
+	bool other = fresh && (!learner->rules || strcmp(fresh, learner->rules) != 0);
+	int64_t version = learner->statistics.version;
+	if (other)
+		learner->statistics.version = 0;
+	learner->changed = false;
+	learner->interrupted = learner->stopping != 0;
+	pthread_mutex_unlock(&learner->mutex);
+	if (other) {
+		char *former = learner->rules;
+		learner->rules = fresh;
+		fresh = former;
+		learner->known = (struct model_known){ 0 };
+		learner->refresh_us = learner->fit_us = 0;
+		if (version)
+			say_left(learner, version, former);
+	}
+	free(fresh);
+}
+
 /* What is due. */
 static void work(struct learner *learner)
 {
 	struct err_detail detail = { "" };
+	take_rules(learner);
 	int64_t now_us = clock_monotonic_us();
 	bool fits = learner->interval_us && now_us >= learner->fit_us;
 	if (!fits && now_us < learner->refresh_us)
@@ -310,7 +379,7 @@ static void work(struct learner *learner)
 		err = refresh(learner, &detail);
 	if (!err && fits) {
 		err = fit(learner, &detail);
-		learner->fit_us = clock_monotonic_us() + learner->interval_us;
+		learner->fit_us = clock_monotonic_us() + (learner->interrupted ? 0 : learner->interval_us);
 	} else if (fits) {
 		learner->fit_us = learner->refresh_us; /* not at every round meanwhile */
 	}
@@ -321,7 +390,7 @@ static bool wait_for_round(struct learner *learner)
 {
 	const struct timespec deadline = clock_deadline_after(ROUND_MS);
 	pthread_mutex_lock(&learner->mutex);
-	if (!learner->stopping && learner->refresh_us > 0)
+	if (!learner->stopping && !learner->changed && learner->refresh_us > 0)
 		pthread_cond_timedwait(&learner->closing, &learner->mutex, &deadline);
 	bool goes_on = !learner->stopping;
 	pthread_mutex_unlock(&learner->mutex);
@@ -348,9 +417,7 @@ static void set_file(struct learner *learner, const struct learner_options *opti
 		return;
 	model_file_path(options->state_directory, options->kind, &path);
 	learner->file = path.data;
-	learner->dsn = strdup(options->dsn);
-	if (!learner->dsn)
-		abort();
+	learner->dsn = copy(options->dsn);
 }
 
 /* What was in use when this instance knew it last. */
@@ -362,6 +429,13 @@ static void use_kept(struct learner *learner)
 		return;
 	if (model_file_read(learner->file, learner->dsn, learner->kind, &kept, &detail) != ERR_OK) {
 		log_warning("the model that was kept is of no use: %s", detail.message);
+		return;
+	}
+	if (!str_present(model_rules(kept.model)) || !learner->rules)
+		model_set_rules(kept.model, rules_of(learner));
+	if (!str_equal(model_rules(kept.model), rules_of(learner))) {
+		say_left(learner, kept.known.used, model_rules(kept.model).ptr);
+		model_unref(kept.model);
 		return;
 	}
 	int64_t age_ms = clock_wall_ms() - kept.known_ms;
@@ -382,6 +456,10 @@ struct learner *learner_start(const struct learner_options *options)
 	learner->kind = options->kind;
 	learner->current = options->current;
 	learner->interval_us = options->interval_ms * 1000;
+	if (options->rules) {
+		learner->rules = copy(options->rules);
+		learner->latest = copy(options->rules);
+	}
 	learner->database = database_new(options->dsn, options->password_file);
 	database_set_settings(learner->database, "calibration.");
 	database_set_application(learner->database, "assayd learner");
@@ -398,7 +476,23 @@ static void set_stopping(struct learner *learner)
 {
 	pthread_mutex_lock(&learner->mutex);
 	learner->stopping = true;
+	learner->interrupted = true;
 	pthread_cond_signal(&learner->closing);
+	pthread_mutex_unlock(&learner->mutex);
+}
+
+void learner_set_rules(struct learner *learner, const char *rules)
+{
+	if (!learner)
+		return;
+	pthread_mutex_lock(&learner->mutex);
+	if (!learner->latest || strcmp(learner->latest, rules) != 0) {
+		free(learner->latest);
+		learner->latest = copy(rules);
+		learner->changed = true;
+		learner->interrupted = true;
+		pthread_cond_signal(&learner->closing);
+	}
 	pthread_mutex_unlock(&learner->mutex);
 }
 
@@ -430,6 +524,8 @@ void learner_stop(struct learner *learner)
 	database_free(learner->database);
 	free(learner->file);
 	free(learner->dsn);
+	free(learner->rules);
+	free(learner->latest);
 	pthread_cond_destroy(&learner->closing);
 	pthread_mutex_destroy(&learner->mutex);
 	free(learner);

@@ -11,6 +11,10 @@
  * A model whose document cannot be read (it is damaged, or a newer program wrote it) is said once, and the
  * newest before it that can be read is used and compared with; a better candidate takes its place, too.
  *
+ * A model belongs to the rules of overall confidence that it was learnt under (avro/overall_rules.h): others
+ * are passed over, and so are examples of other rules. When the rules change, the model is left at once; one
+ * of the new rules that is there already is used.
+ *
  * The model in use is kept in the state directory (model_file.h) and used from the start on, until PostgreSQL
  * says which one is.
  */
@@ -29,6 +33,7 @@ struct learner_options {
 	struct model_current *current; /* where the model in use is put; outlives the learner */
 	int64_t interval_ms;	       /* between fits; 0: it fits none, and only reads */
 	const char *state_directory;   /* where the model in use is kept for the next start; or NULL */
+	const char *rules;	       /* of overall confidence; NULL: not known */
 };
 
 /* Since the start. */
@@ -44,6 +49,10 @@ struct learner_statistics {
 /* Copies the options and starts the thread; PostgreSQL need not be there. A model that was kept is at hand
  * when this returns. */
 struct learner *learner_start(const struct learner_options *options);
+
+/* The rules of overall confidence are these from now on. Any thread; returns at once; NULL for the learner is
+ * fine. */
+void learner_set_rules(struct learner *learner, const char *rules);
 
 /* No wait for PostgreSQL lasts beyond `until_us` (monotonic) from now on, and the thread ends after what it
  * is about. Returns at once; NULL is fine. */

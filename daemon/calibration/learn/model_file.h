@@ -10,8 +10,8 @@
 /* Appends the file's path. */
 void model_file_path(const char *directory, enum model_kind kind, struct buf *out);
 
-/* Replaces the file; removes it where there is no model. `dsn`: of the database. ERR_IO: the detail says why.
- */
+/* Replaces the file; removes it where there is no model. The model's rules are kept, too, whether or not its
+ * document has them. `dsn`: of the database. ERR_IO: the detail says why. */
 err_t model_file_write(const char *path, const char *dsn, const struct model *model,
 		       const struct model_known *known, struct err_detail *detail);
 

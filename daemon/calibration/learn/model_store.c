@@ -2,6 +2,7 @@
 
 #include "calibration/store/cases.h"
 #include "calibration/store/retention.h"
+#include "calibration/store/rules.h"
 #include "database/values.h"
 
 #include <jansson.h>
@@ -17,16 +18,17 @@
 	"SELECT 0 AS place, application, model, prompt_version, " MS_OF(                                     \
 		"scored_at") " AS scored_ms, "                                                               \
 			     "event_key, partition, record_offset, overall, weight, correct::integer AS "    \
-			     "correct, features "                                                            \
+			     "correct, features, rules "                                                     \
 			     "FROM calibration_examples UNION ALL "                                          \
 			     "SELECT 1, application, model, prompt_version, " MS_OF(                         \
 				     "scored_at") ", event_key, partition, "                                 \
 						  "record_offset, confidence::double precision, 1, "         \
-						  "correct::integer, features "                              \
+						  "correct::integer, features, rules "                       \
 						  "FROM calibration_events WHERE correct IS NOT NULL) AS "   \
-						  "labels "                                                  \
-						  "ORDER BY event_key, partition, record_offset, place "     \
-						  "LIMIT $1::bigint"
+						  "labels WHERE " RULES_ARE(                                 \
+							  "rules", "$2") "ORDER BY event_key, partition, "   \
+									 "record_offset, place "             \
+									 "LIMIT $1::bigint"
 
 static int digit_of(char digit)
 {
@@ -79,13 +81,15 @@ static struct model_example example_at(const PGresult *result, int row, struct a
 	return example;
 }
 
-err_t model_store_examples(struct database *database, struct arena *arena,
+err_t model_store_examples(struct database *database, str_t rules, struct arena *arena,
 			   struct model_example **ret_examples, size_t *ret_count, struct err_detail *detail)
 {
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
 	struct database_number_text most;
-	const char *const parameters[] = { database_number_text(&most, MODEL_STORE_EXAMPLES) };
-	err_t err = database_query(database, READ_EXAMPLES, 1, parameters, &result, detail);
+	struct rules_numbers numbers;
+	const char *const parameters[] = { database_number_text(&most, MODEL_STORE_EXAMPLES),
+					   rules_numbers(&numbers, rules) };
+	err_t err = database_query(database, READ_EXAMPLES, 2, parameters, &result, detail);
 	if (err)
 		return err;
 	size_t count = (size_t)PQntuples(result);
@@ -97,26 +101,57 @@ err_t model_store_examples(struct database *database, struct arena *arena,
 	return ERR_OK;
 }
 
+/* Also where both are, as labels: one that is a record's own and feedback. */
+#define COUNT_OTHERS                                                                                         \
+	"SELECT (SELECT count(*) FROM calibration_examples WHERE NOT " RULES_ARE(                            \
+		"rules", "$1") ") + (SELECT count(*) FROM calibration_events WHERE correct IS NOT NULL "     \
+			       "AND NOT " RULES_ARE("rules", "$1") ")"
+
+err_t model_store_count_others(struct database *database, str_t rules, int64_t *ret_count,
+			       struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	struct rules_numbers numbers;
+	const char *const parameters[] = { rules_numbers(&numbers, rules) };
+	err_t err = database_query(database, COUNT_OTHERS, 1, parameters, &result, detail);
+	if (!err)
+		*ret_count = database_integer_at(result, 0, 0);
+	return err;
+}
+
 /* ---- models ---- */
 
+/* $1 kind, $2 numbers of rules. A row that came into use again when the one that had replaced it went may
+ * stand beside a newer one. */
 #define MODEL_IN_USE                                                                                         \
 	"SELECT version, (SELECT coalesce(max(judgement), 0) FROM calibration_model_judgements) "            \
-	"FROM calibration_models WHERE kind = $1 AND replaced_by IS NULL"
+	"FROM calibration_models WHERE kind = $1 AND replaced_by IS NULL AND " RULES_ARE(                    \
+		"rules", "$2") "ORDER BY version DESC LIMIT 1"
 
 /* That first, then those that were in use before it. */
 #define MODELS_THERE                                                                                         \
-	"SELECT version FROM calibration_models WHERE kind = $1 "                                            \
-	"ORDER BY replaced_by IS NULL DESC, version DESC LIMIT $2::bigint"
+	"SELECT version FROM calibration_models WHERE kind = $1 AND " RULES_ARE(                             \
+		"rules", "$2") "ORDER BY replaced_by IS NULL DESC, version DESC LIMIT $3::bigint"
+
+/* In use under other rules. */
+#define MODEL_OF_OTHERS                                                                                      \
+	"SELECT version, n.rules FROM (SELECT version, coalesce(rules, " RULES_FORMER                        \
+	") AS number FROM calibration_models "                                                               \
+	"WHERE kind = $1 AND replaced_by IS NULL AND NOT " RULES_ARE(                                        \
+		"rules", "$2") ") AS m LEFT JOIN calibration_rules n USING (number) "                        \
+			       "ORDER BY version DESC LIMIT 1"
 
 /* No more of a document is fetched than tells that it is too large. */
 #define READ_DOCUMENT "SELECT left(document, $2::integer) FROM calibration_models WHERE version = $1::bigint"
 
-static err_t query_versions(struct database *database, const char *sql, enum model_kind kind, int64_t most,
-			    PGresult **ret_versions, struct err_detail *detail)
+static err_t query_versions(struct database *database, const char *sql, enum model_kind kind, str_t rules,
+			    int64_t most, PGresult **ret_versions, struct err_detail *detail)
 {
 	struct database_number_text limit;
-	const char *const parameters[] = { model_kind_name(kind), database_number_text(&limit, most) };
-	return database_query(database, sql, most ? 2 : 1, parameters, ret_versions, detail);
+	struct rules_numbers numbers;
+	const char *const parameters[] = { model_kind_name(kind), rules_numbers(&numbers, rules),
+					   database_number_text(&limit, most) };
+	return database_query(database, sql, most ? 3 : 2, parameters, ret_versions, detail);
 }
 
 /* What is wrong with the document is no error: then there is no model, and `fault` says why. */
@@ -227,12 +262,54 @@ err_t model_store_add_judgement(struct database *database, const struct model *m
 
 /* ---- reading ---- */
 
-err_t model_store_read(struct database *database, enum model_kind kind, const struct model_known *known,
-		       struct model_found *ret_found, struct err_detail *detail)
+/* Of another one's rules nothing but its number and their text is known. */
+static err_t read_passed_over(struct database *database, enum model_kind kind, str_t rules,
+			      struct model_found *found, struct err_detail *detail)
 {
-	_cleanup_(database_result_cleanup) PGresult *used = NULL, *versions = NULL;
+	_cleanup_(database_result_cleanup) PGresult *others = NULL;
+	err_t err = query_versions(database, MODEL_OF_OTHERS, kind, rules, 0, &others, detail);
+	if (err || PQntuples(others) == 0)
+		return err;
+	found->passed_over = database_integer_at(others, 0, 0);
+	snprintf(found->passed_over_rules, sizeof found->passed_over_rules, "%s", PQgetvalue(others, 0, 1));
+	return ERR_OK;
+}
+
+static err_t read_newest(struct database *database, enum model_kind kind, str_t rules,
+			 struct model_found *found, struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *versions = NULL;
+	err_t err = query_versions(database, MODELS_THERE, kind, rules, RETENTION_MODELS, &versions, detail);
+	for (int row = 0; !err && !found->model && row < PQntuples(versions); row++) {
+		struct err_detail fault = { "" };
+		int64_t version = database_integer_at(versions, row, 0);
+		err = read_document(database, kind, version, &found->model, &fault, detail);
+		if (!err && fault.message[0] && version == found->known.used) {
+			found->unreadable = true;
+			found->fault = fault;
+		}
+	}
+	return err;
+}
+
+/* That a document without rules counts as one of these stays so, whatever is set later. */
+static err_t take_rules(struct database *database, str_t rules, struct model *model,
+			struct err_detail *detail)
+{
+	err_t err = ERR_OK;
+	if (!str_present(model_rules(model)))
+		err = rules_note(database, rules, model_info(model)->from_ms, detail);
+	model_set_rules(model, rules);
+	return err;
+}
+
+err_t model_store_read(struct database *database, enum model_kind kind, str_t rules,
+		       const struct model_known *known, struct model_found *ret_found,
+		       struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *used = NULL;
 	struct model_found found = { 0 };
-	err_t err = query_versions(database, MODEL_IN_USE, kind, 0, &used, detail);
+	err_t err = query_versions(database, MODEL_IN_USE, kind, rules, 0, &used, detail);
 	if (err)
 		return err;
 	if (PQntuples(used))
@@ -241,18 +318,13 @@ err_t model_store_read(struct database *database, enum model_kind kind, const st
 	found.same = found.known.used && found.known.used == known->used &&
 		     found.known.judgement == known->judgement;
 	if (found.known.used && !found.same)
-		err = query_versions(database, MODELS_THERE, kind, RETENTION_MODELS, &versions, detail);
-	for (int row = 0; !err && versions && !found.model && row < PQntuples(versions); row++) {
-		struct err_detail fault = { "" };
-		int64_t version = database_integer_at(versions, row, 0);
-		err = read_document(database, kind, version, &found.model, &fault, detail);
-		if (!err && fault.message[0] && version == found.known.used) {
-			found.unreadable = true;
-			found.fault = fault;
-		}
-	}
+		err = read_newest(database, kind, rules, &found, detail);
+	else if (!found.known.used)
+		err = read_passed_over(database, kind, rules, &found, detail);
 	if (!err && found.model)
 		err = model_store_take_judgement(database, found.model, &found.judgement, detail);
+	if (!err && found.model)
+		err = take_rules(database, rules, found.model, detail);
 	if (err)
 		model_unref(found.model);
 	else
@@ -260,33 +332,37 @@ err_t model_store_read(struct database *database, enum model_kind kind, const st
 	return err;
 }
 
-/* $2: the row in use; $3: what was read, which is that one or the newest that can be, 0: none. */
+/* $2 numbers of rules; $3: the row in use; $4: what was read, which is that one or the newest that can be, 0:
+ * none. */
 #define NOTE_READ                                                                                            \
-	"UPDATE calibration_models SET unreadable = version <> $3::bigint WHERE kind = $1 "                  \
-	"AND (version = $2::bigint OR (version >= $3::bigint AND $3::bigint < $2::bigint)) "                 \
-	"AND unreadable <> (version <> $3::bigint)"
+	"UPDATE calibration_models SET unreadable = version <> $4::bigint WHERE kind = $1 AND " RULES_ARE(   \
+		"rules",                                                                                     \
+		"$2") "AND (version = $3::bigint OR (version >= $4::bigint AND $4::bigint < $3::bigint)) "   \
+		      "AND unreadable <> (version <> $4::bigint)"
 
-err_t model_store_note_read(struct database *database, enum model_kind kind, const struct model_found *found,
-			    struct err_detail *detail)
+err_t model_store_note_read(struct database *database, enum model_kind kind, str_t rules,
+			    const struct model_found *found, struct err_detail *detail)
 {
 	struct database_number_text used, read;
+	struct rules_numbers numbers;
 	const char *const parameters[] = {
-		model_kind_name(kind), database_number_text(&used, found->known.used),
+		model_kind_name(kind), rules_numbers(&numbers, rules),
+		database_number_text(&used, found->known.used),
 		database_number_text(&read, found->model ? model_info(found->model)->version : 0)
 	};
-	return database_query(database, NOTE_READ, 3, parameters, NULL, detail);
+	return database_query(database, NOTE_READ, 4, parameters, NULL, detail);
 }
 
-#define LOCK_MODEL_IN_USE MODEL_IN_USE " FOR UPDATE"
+#define LOCK_MODEL_IN_USE MODEL_IN_USE " FOR UPDATE OF calibration_models"
 
 /* Not in use yet. A program before migration 11 may have taken numbers without the sequence: then the next
  * one. */
 #define ADD_MODEL                                                                                            \
 	"INSERT INTO calibration_models (kind, document, trained_from, trained_to, labels, later_cases, "    \
-	"log_loss, auroc, ece, proven, replaced_by) VALUES ($1, '', "                                        \
+	"log_loss, auroc, ece, proven, replaced_by, rules) VALUES ($1, '', "                                 \
 	"to_timestamp($2::bigint / 1000.0), to_timestamp($3::bigint / 1000.0), $4::bigint, $5::bigint, "     \
 	"$6::double precision, $7::double precision, $8::double precision, $9::boolean, "                    \
-	"nullif($10::bigint, 0)) ON CONFLICT (version) DO NOTHING RETURNING version"
+	"nullif($10::bigint, 0), nullif($11::bigint, 0)) ON CONFLICT (version) DO NOTHING RETURNING version"
 
 enum { NUMBER_ATTEMPTS = 1000 };
 
@@ -295,11 +371,12 @@ enum { NUMBER_ATTEMPTS = 1000 };
 /* Into use only when the former one is out of it: one is in use at a time. */
 #define USE_MODEL "UPDATE calibration_models SET replaced_by = NULL, document = $2 WHERE version = $1::bigint"
 
-static err_t check_in_use(struct database *database, enum model_kind kind, int64_t expected,
+static err_t check_in_use(struct database *database, const struct model *model, int64_t expected,
 			  struct err_detail *detail)
 {
 	_cleanup_(database_result_cleanup) PGresult *used = NULL;
-	err_t err = query_versions(database, LOCK_MODEL_IN_USE, kind, 0, &used, detail);
+	err_t err = query_versions(database, LOCK_MODEL_IN_USE, model_info(model)->kind, model_rules(model),
+				   0, &used, detail);
 	if (err)
 		return err;
 	int64_t version = PQntuples(used) ? database_integer_at(used, 0, 0) : 0;
@@ -310,7 +387,7 @@ static err_t check_in_use(struct database *database, enum model_kind kind, int64
 }
 
 struct model_texts {
-	struct database_number_text replaced, from, to, labels, cases;
+	struct database_number_text replaced, from, to, labels, cases, rules;
 	char log_loss[32], auroc[32], ece[32];
 };
 
@@ -333,10 +410,11 @@ static err_t add_row(struct database *database, struct model *model, int64_t rep
 		texts.ece,
 		info->proven ? "true" : "false",
 		database_number_text(&texts.replaced, replaced),
+		database_number_text(&texts.rules, rules_number(model_rules(model))),
 	};
 	for (int attempt = 0; attempt < NUMBER_ATTEMPTS; attempt++) {
 		_cleanup_(database_result_cleanup) PGresult *added = NULL;
-		err_t err = database_query(database, ADD_MODEL, 10, parameters, &added, detail);
+		err_t err = database_query(database, ADD_MODEL, 11, parameters, &added, detail);
 		if (!err && PQntuples(added))
 			model_set_version(model, database_integer_at(added, 0, 0));
 		if (err || PQntuples(added))
@@ -363,11 +441,13 @@ err_t model_store_write(struct database *database, struct model *model,
 {
 	err_t err = database_script(database, "BEGIN", detail);
 	if (!err)
-		err = check_in_use(database, model_info(model)->kind, replaced, detail);
+		err = check_in_use(database, model, replaced, detail);
 	if (!err)
 		err = add_row(database, model, replaced, detail);
 	if (!err)
 		err = use(database, model, replaced, detail);
+	if (!err)
+		err = rules_note(database, model_rules(model), model_info(model)->from_ms, detail);
 	if (!err)
 		err = model_store_add_judgement(database, model, judgement, detail);
 	if (!err)
@@ -379,23 +459,33 @@ err_t model_store_write(struct database *database, struct model *model,
 
 /* ---- looks ---- */
 
+/* The place of none is that of rules; that of a model has its number alone. Of before there were rules, it
+ * was one for all. */
 #define READ_LOOKS                                                                                           \
 	"SELECT looks, labels, " MS_OF("until") " FROM calibration_model_looks "                             \
-						"WHERE kind = $1 AND version = $2::bigint"
+						"WHERE kind = $1 AND version = $2::bigint "                  \
+						"AND rules IN ($3::bigint, 0) ORDER BY rules = 0 LIMIT 1"
 
 #define NOTE_LOOK                                                                                            \
-	"INSERT INTO calibration_model_looks (kind, version, looks, labels, until) VALUES ($1, "             \
-	"$2::bigint, $3::bigint, $4::bigint, timestamptz 'epoch' + $5::bigint * interval '1 millisecond') "  \
-	"ON CONFLICT (kind, version) DO UPDATE SET looks = excluded.looks, labels = excluded.labels, "       \
-	"until = excluded.until, looked_at = now()"
+	"INSERT INTO calibration_model_looks (kind, version, rules, looks, labels, until) VALUES ($1, "      \
+	"$2::bigint, $3::bigint, $4::bigint, $5::bigint, "                                                   \
+	"timestamptz 'epoch' + $6::bigint * interval '1 millisecond') "                                      \
+	"ON CONFLICT (kind, version, rules) DO UPDATE SET looks = excluded.looks, "                          \
+	"labels = excluded.labels, until = excluded.until, looked_at = now()"
 
-err_t model_store_looks(struct database *database, enum model_kind kind, int64_t version,
+static int64_t rules_of_place(int64_t version, str_t rules)
+{
+	return version ? 0 : rules_number(rules);
+}
+
+err_t model_store_looks(struct database *database, enum model_kind kind, str_t rules, int64_t version,
 			struct model_looks *ret_looks, struct err_detail *detail)
 {
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
-	struct database_number_text place;
-	const char *const parameters[] = { model_kind_name(kind), database_number_text(&place, version) };
-	err_t err = database_query(database, READ_LOOKS, 2, parameters, &result, detail);
+	struct database_number_text place, number;
+	const char *const parameters[] = { model_kind_name(kind), database_number_text(&place, version),
+					   database_number_text(&number, rules_of_place(version, rules)) };
+	err_t err = database_query(database, READ_LOOKS, 3, parameters, &result, detail);
 	if (err)
 		return err;
 	*ret_looks = (struct model_looks){ .version = version };
@@ -407,16 +497,18 @@ err_t model_store_looks(struct database *database, enum model_kind kind, int64_t
 	return ERR_OK;
 }
 
-err_t model_store_note_look(struct database *database, enum model_kind kind, const struct model_looks *look,
-			    struct err_detail *detail)
+err_t model_store_note_look(struct database *database, enum model_kind kind, str_t rules,
+			    const struct model_looks *look, struct err_detail *detail)
 {
-	struct database_number_text version, looks, labels, until;
+	struct database_number_text version, number, looks, labels, until;
 	const char *const parameters[] = { model_kind_name(kind),
 					   database_number_text(&version, look->version),
+					   database_number_text(&number,
+								rules_of_place(look->version, rules)),
 					   database_number_text(&looks, look->count),
 					   database_number_text(&labels, look->labels),
 					   database_number_text(&until, look->until_ms) };
-	return database_query(database, NOTE_LOOK, 5, parameters, NULL, detail);
+	return database_query(database, NOTE_LOOK, 6, parameters, NULL, detail);
 }
 
 /* ---- one at a time ---- */

@@ -12,10 +12,21 @@
 /* Labels of the whole database that are learnt from: those with the lowest digests of their event_id. */
 #define MODEL_STORE_EXAMPLES 20000
 
+/*
+ * `rules`, everywhere: the text of those that are asked for (avro/overall_rules.h). What belongs to others is
+ * as if it were not there: so two instances of different rules have each its own examples, models and looks.
+ * What says nothing of its rules belongs to those that were met first, or else to these. Absent: what says
+ * nothing alone.
+ */
+
 /* Examples in the arena, in no particular order: of labels that events brought along (RESULT) and of
  * feedback, the former where an event has both. */
-err_t model_store_examples(struct database *database, struct arena *arena,
+err_t model_store_examples(struct database *database, str_t rules, struct arena *arena,
 			   struct model_example **ret_examples, size_t *ret_count, struct err_detail *detail);
+
+/* How many labels there are of other rules. */
+err_t model_store_count_others(struct database *database, str_t rules, int64_t *ret_count,
+			       struct err_detail *detail);
 
 /* What tells whether anything is new. */
 struct model_known {
@@ -31,21 +42,25 @@ struct model_found {
 	struct model_judgement judgement; /* of that model */
 	bool unreadable;		  /* its document cannot be read: is damaged, or of a newer program */
 	struct err_detail fault;	  /* why */
+	int64_t passed_over; /* where none is in use under these rules: one that is under others; 0: none */
+	char passed_over_rules[MODEL_RULES_MAX + 1]; /* these; "": not known */
 };
 
 /* Looks which model is in use, and what it was judged last; `known`: what the caller has from before, all
- * zeros: nothing. A document that cannot be read is no error. */
-err_t model_store_read(struct database *database, enum model_kind kind, const struct model_known *known,
-		       struct model_found *ret_found, struct err_detail *detail);
+ * zeros: nothing. A document that cannot be read is no error. The model has these rules, also where its
+ * document says nothing of any. */
+err_t model_store_read(struct database *database, enum model_kind kind, str_t rules,
+		       const struct model_known *known, struct model_found *ret_found,
+		       struct err_detail *detail);
 
 /* Notes in the table which rows could not be read, for whoever asks it which model is in use. After a look
  * that read something. */
-err_t model_store_note_read(struct database *database, enum model_kind kind, const struct model_found *found,
-			    struct err_detail *detail);
+err_t model_store_note_read(struct database *database, enum model_kind kind, str_t rules,
+			    const struct model_found *found, struct err_detail *detail);
 
-/* Gives the model the next number, which no other had or will have, also when rows are deleted, puts it in
- * the place of the row `replaced` (0: of none), and adds its first judgement, all in one transaction.
- * ERR_CONFLICT: another one is in use meanwhile; nothing was written. */
+/* Gives the model the next number, which no other had or will have, also when rows are deleted, puts it
+ * under its rules in the place of the row `replaced` (0: of none), and adds its first judgement, all in one
+ * transaction. ERR_CONFLICT: another one is in use meanwhile; nothing was written. */
 err_t model_store_write(struct database *database, struct model *model,
 			const struct model_judgement *judgement, int64_t replaced, struct err_detail *detail);
 
@@ -60,10 +75,10 @@ err_t model_store_take_judgement(struct database *database, struct model *model,
 
 /* The last look at candidates for the place of that version, of no labels: there was none, or another model
  * has taken the place since; and notes one. */
-err_t model_store_looks(struct database *database, enum model_kind kind, int64_t version,
+err_t model_store_looks(struct database *database, enum model_kind kind, str_t rules, int64_t version,
 			struct model_looks *ret_looks, struct err_detail *detail);
-err_t model_store_note_look(struct database *database, enum model_kind kind, const struct model_looks *look,
-			    struct err_detail *detail);
+err_t model_store_note_look(struct database *database, enum model_kind kind, str_t rules,
+			    const struct model_looks *look, struct err_detail *detail);
 
 /* Whether the caller alone may fit a model, until the connection ends or the second is called. */
 err_t model_store_lock(struct database *database, bool *ret_locked, struct err_detail *detail);

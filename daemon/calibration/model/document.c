@@ -135,6 +135,8 @@ void model_encode(const struct model *model, struct buf *document)
 	_cleanup_(json_cleanup) json_t *root = json_object();
 	set_integer(root, "format", model->steps_count > 0 ? FORMAT : 1);
 	json_object_set_new(root, "kind", json_string(model_kind_name(info->kind)));
+	if (str_present(model->rules))
+		set_text(root, "rules", model->rules);
 	set_integer(root, "version", info->version);
 	set_integer(root, "from_ms", info->from_ms);
 	set_integer(root, "to_ms", info->to_ms);
@@ -360,6 +362,16 @@ static void read_info(struct reader *reader, const json_t *root)
 	read_quality(reader, root, &info->quality);
 }
 
+/* Those of before rules were written have none. */
+static void read_rules(struct reader *reader, const json_t *root)
+{
+	if (!json_object_get(root, "rules"))
+		return;
+	reader->model->rules = text(reader, root, "rules");
+	if (reader->model->rules.len == 0 || reader->model->rules.len > MODEL_RULES_MAX)
+		fail(reader, "rules");
+}
+
 static void read_steps(struct reader *reader, const json_t *root)
 {
 	struct model *model = reader->model;
@@ -418,6 +430,7 @@ static void read_model(struct reader *reader, const json_t *root)
 		reader->failed = true;
 	}
 	read_info(reader, root);
+	read_rules(reader, root);
 	model->mean = number(reader, root, "mean", 0, 1);
 	model->constant = number(reader, root, "constant", -NUMBER_MAX, NUMBER_MAX);
 	size_t spans = json_array_size(member(reader, root, "constant_left_out", JSON_ARRAY));

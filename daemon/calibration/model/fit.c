@@ -200,6 +200,7 @@ err_t model_fit(const struct model_example *examples, size_t count, const struct
 					   .from_ms = sample.items[0]->scored_at_ms,
 					   .to_ms = sample.items[sample.count - 1]->scored_at_ms,
 					   .labels = (int64_t)sample.count };
+	model_set_rules(model, options->rules);
 	model->mean = mean_of(&sample);
 	model_sample_divide(&sample, options->kind, scratch);
 	double *scores = ARENA_ARRAY(scratch, double, sample.count);

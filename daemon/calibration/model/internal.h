@@ -70,6 +70,7 @@ struct model {
 	struct arena *arena;
 	struct model *self;
 	struct model_info info;
+	str_t rules;		      /* or absent */
 	str_t document;		      /* that it was decoded from; or absent */
 	char digest[DIGEST_HEX_SIZE]; /* SHA-256 of it; or "" */
 	double mean;		      /* of the labels */

@@ -63,6 +63,16 @@ void model_set_judgement(struct model *model, int64_t judgement)
 	model->info.judgement = judgement;
 }
 
+str_t model_rules(const struct model *model)
+{
+	return model->rules;
+}
+
+void model_set_rules(struct model *model, str_t rules)
+{
+	model->rules = str_present(rules) ? arena_str(model->arena, rules) : STR_NONE;
+}
+
 /* ---- terms ---- */
 
 bool model_can_score(enum model_kind kind, const struct model_case *item)

@@ -45,8 +45,9 @@
 #define MODEL_EXAMPLES_MAX 200000
 #define MODEL_LINES_MAX	   1000
 
-/* A document has at most so many bytes. */
+/* A document has at most so many bytes, and its rules. */
 #define MODEL_DOCUMENT_MAX (4 << 20)
+#define MODEL_RULES_MAX	   1000
 
 enum model_kind { MODEL_MAP, MODEL_FEATURES };
 
@@ -133,6 +134,13 @@ void model_set_version(struct model *model, int64_t version);
 void model_set_quality(struct model *model, const struct model_quality *quality, bool proven);
 void model_set_judgement(struct model *model, int64_t judgement);
 
+/* What overall confidence of its examples followed from, as a text whose meaning is not this folder's;
+ * absent: it is not known. Lives as long as the model, as long as its owner sets no other. */
+str_t model_rules(const struct model *model);
+
+/* By the owner, as above: copies the text. */
+void model_set_rules(struct model *model, str_t rules);
+
 /* One reference more, one less; the last one releases it. model_unref(NULL) is fine. */
 struct model *model_ref(const struct model *model);
 void model_unref(struct model *model);
@@ -165,6 +173,7 @@ struct model_example {
 struct model_options {
 	enum model_kind kind;
 	bool trial;		      /* it is not for use: MODEL_TRIAL_LABELS_MIN labels will do */
+	str_t rules;		      /* that overall confidence of the examples is by; or absent */
 	const _Atomic bool *stopping; /* ERR_SHUTTING_DOWN soon after it is set; or NULL */
 };
 

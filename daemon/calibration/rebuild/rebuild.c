@@ -9,6 +9,7 @@
 #include "calibration/store/days.h"
 #include "calibration/store/examples.h"
 #include "calibration/store/rollup.h"
+#include "calibration/store/rules.h"
 #include "calibration/store/schema.h"
 #include "calibration/store/sequences.h"
 
@@ -86,6 +87,9 @@ static err_t count_cases(struct rebuild *rebuild, struct err_detail *detail)
 	if (!err && rebuild->samples)
 		err = examples_add(rebuild->database, REBUILD_EXAMPLES, tables->cases.segments, &columns,
 				   detail);
+	if (!err && rebuild->samples)
+		err = rules_add(rebuild->database, "rebuild_rules", rebuild->cases, rebuild->cases_count,
+				detail);
 	if (!err && rebuild->samples)
 		err = claims_add(rebuild->database, REBUILD_CLAIMS, tables->cases.segments, rebuild->cases,
 				 rebuild->cases_count, detail);

@@ -7,13 +7,15 @@
 #define KEYS "day, application, label_source, event_key, partition, record_offset"
 
 /* Features are compared by their digests, without the question, which rows of before do not have. These have
- * no documents either (SAME_DOCUMENTS). */
-#define SAME_DOCUMENTS "(s.documents IS NULL OR s.documents = d.documents)"
+ * no documents and no rules either (SAME_WHERE_KNOWN). */
+#define SAME_WHERE_KNOWN                                                                                     \
+	"((s.documents IS NULL OR s.documents = d.documents) "                                               \
+	"AND (s.rules IS NULL OR s.rules IS NOT DISTINCT FROM d.rules))"
 
 #define VALUES                                                                                               \
 	"scored_at, model, prompt_version, overall, weight, correct, md5((features - '" CALIBRATION_QUESTION \
 	"')::text) AS features, "                                                                            \
-	"probability, documents"
+	"probability, documents, rules"
 
 #define COPY                                                                                                 \
 	"CREATE TEMP TABLE rebuild_stored_examples AS SELECT " KEYS ", " VALUES                              \
@@ -65,7 +67,7 @@ _Static_assert(EXAMPLES_A_PAST_DAY == 500 && EXAMPLES_A_DAY == 5000, "ROOM has t
 	"(SELECT * FROM stored WHERE known AND day NOT IN (TABLE others)) s FULL JOIN "                      \
 	"(SELECT * FROM expected WHERE day NOT IN (TABLE others)) d USING (" KEYS ") "                       \
 	"WHERE d.place IS NULL OR (s.known IS NULL AND d.place <= " ROOM                                     \
-	") OR (s.known AND (NOT " SAME_DOCUMENTS " OR "                                                      \
+	") OR (s.known AND (NOT " SAME_WHERE_KNOWN " OR "                                                    \
 	"(s.scored_at, s.model, s.prompt_version, s.overall, s.weight, s.correct, s.features, "              \
 	"s.probability) IS DISTINCT "                                                                        \
 	"FROM (d.scored_at, d.model, d.prompt_version, d.overall, d.weight, d.correct, d.features, "         \
@@ -74,7 +76,7 @@ _Static_assert(EXAMPLES_A_PAST_DAY == 500 && EXAMPLES_A_DAY == 5000, "ROOM has t
 #define LOOSE                                                                                                \
 	"loose AS (SELECT count(*) AS differing FROM stored s JOIN drawn d "                                 \
 	"USING (day, label_source, event_key, partition, record_offset) "                                    \
-	"WHERE s.known AND day IN (TABLE others) AND (NOT " SAME_DOCUMENTS                                   \
+	"WHERE s.known AND day IN (TABLE others) AND (NOT " SAME_WHERE_KNOWN                                 \
 	" OR (s.scored_at, s.overall, s.weight, s.correct, "                                                 \
 	"s.features, s.probability) IS DISTINCT FROM (d.scored_at, d.overall, d.weight, d.correct, "         \
 	"d.features, d.probability)))"
@@ -123,7 +125,7 @@ err_t rebuild_examples_compare(struct database *database, const struct rebuild_e
 /* Beside what is left. All have $1 and $2. */
 #define ADD                                                                                                  \
 	"INSERT INTO calibration_examples SELECT " KEYS ", scored_at, model, prompt_version, overall, "      \
-	"weight, correct, features, probability, documents FROM (SELECT *, " PLACED                          \
+	"weight, correct, features, probability, documents, rules FROM (SELECT *, " PLACED                   \
 	"FROM (SELECT *, true AS fresh "                                                                     \
 	"FROM " REBUILD_EXAMPLES " WHERE " OURS "AND " SINCE                                                 \
 	"UNION ALL SELECT *, false FROM calibration_examples "                                               \

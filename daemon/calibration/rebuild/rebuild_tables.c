@@ -17,7 +17,8 @@ const struct feedback_tables rebuild_log_tables = {
 #define MAKE_TABLES                                                                                          \
 	"DROP TABLE IF EXISTS rebuild_buckets, rebuild_segments, rebuild_stored, rebuild_differences, "      \
 	"rebuild_events, rebuild_feedback, rebuild_stored_events, rebuild_stored_feedback, "                 \
-	"rebuild_examples, rebuild_stored_examples, rebuild_claims, rebuild_stored_claims; "                 \
+	"rebuild_examples, rebuild_stored_examples, rebuild_claims, rebuild_stored_claims, rebuild_rules; "  \
+	"CREATE TEMP TABLE rebuild_rules (LIKE calibration_rules INCLUDING ALL); "                           \
 	"CREATE TEMP TABLE rebuild_claims (LIKE calibration_claims INCLUDING ALL); "                         \
 	"CREATE TEMP TABLE rebuild_examples (LIKE calibration_examples INCLUDING ALL); "                     \
 	"CREATE TEMP TABLE rebuild_buckets (LIKE calibration_rollups INCLUDING ALL); "                       \
@@ -394,7 +395,8 @@ err_t rebuild_tables_copy_memory(struct database *database, int64_t since_ms, st
 			     "AND scored_at >= to_timestamp($5::bigint / 1000.0)) "                          \
 			     "OR ((s.features - '" CALIBRATION_QUESTION "', s.probability) "                 \
 			     "IS DISTINCT FROM (c.features - '" CALIBRATION_QUESTION "', c.probability) "    \
-			     "AND record_offset >= l.learnt)"
+			     "AND record_offset >= l.learnt) "                                               \
+			     "OR (s.rules IS NOT NULL AND s.rules IS DISTINCT FROM c.rules)"
 
 #define COMPARE_FEEDBACK                                                                                     \
 	"SELECT count(*) FROM " KEPT("rebuild_stored_feedback", "said_at") " s FULL JOIN " KEPT(             \
@@ -534,7 +536,10 @@ err_t rebuild_tables_replace(struct database *database, const struct rebuild_ran
 	if (!err)
 		err = database_script(database,
 				      "INSERT INTO calibration_segments SELECT * FROM rebuild_segments "
-				      "ON CONFLICT DO NOTHING",
+				      "ON CONFLICT DO NOTHING; "
+				      "INSERT INTO calibration_rules AS r SELECT * FROM rebuild_rules "
+				      "ON CONFLICT (number) DO UPDATE SET since = excluded.since "
+				      "WHERE r.since > excluded.since",
 				      detail);
 	if (!err) {
 		*ret_removed = replacement.removed;

@@ -2,42 +2,55 @@
 
 #include "calibration/learn/model_store.h"
 #include "calibration/store/retention.h"
+#include "calibration/store/rules.h"
 #include "calibration/store/schema.h"
 #include "common/clock.h"
 #include "database/values.h"
 
-/* Tables have models and their judgements since this version. */
-#define MODELS_SINCE_VERSION 17
+/* Tables have models, their judgements and their rules since this version. */
+#define MODELS_SINCE_VERSION 22
 
 #define MS_OF(time) "floor(extract(epoch FROM " time ") * 1000)::bigint"
 
-/* Figures are of the last judgement. */
+#define TRAINED_FROM MS_OF("m.trained_from")
+#define TRAINED_TO   MS_OF("m.trained_to")
+#define USED_FROM    MS_OF("m.used_from")
+#define OF_THE_RULES "(" RULES_ARE("m.rules", "$1") ")::integer "
+
+/* Figures are of the last judgement. $1 everywhere: numbers of the rules that are asked for. */
 #define COLUMNS                                                                                              \
-	"m.version, m.kind, " MS_OF("m.trained_from") ", " MS_OF(                                            \
-		"m.trained_to") ", m.labels, coalesce(j.cases, m.later_cases), "                             \
-				"coalesce(j.log_loss, m.log_loss), coalesce(j.auroc, m.auroc), "             \
-				"coalesce(j.ece, m.ece), coalesce(j.proven, m.proven)::integer, " MS_OF(     \
-					"m.used_from") ", coalesce(m.replaced_by, 0) "
+	"m.version, m.kind, " TRAINED_FROM ", " TRAINED_TO ", m.labels, coalesce(j.cases, m.later_cases), "  \
+	"coalesce(j.log_loss, m.log_loss), coalesce(j.auroc, m.auroc), coalesce(j.ece, m.ece), "             \
+	"coalesce(j.proven, m.proven)::integer, " USED_FROM                                                  \
+	", coalesce(m.replaced_by, 0), n.rules, " OF_THE_RULES
 
 #define FROM_MODELS                                                                                          \
-	"FROM calibration_models m LEFT JOIN LATERAL (SELECT * FROM calibration_model_judgements "           \
+	"FROM calibration_models m LEFT JOIN calibration_rules n "                                           \
+	"ON n.number = coalesce(m.rules, " RULES_FORMER                                                      \
+	") LEFT JOIN LATERAL (SELECT * FROM calibration_model_judgements "                                   \
 	"WHERE version = m.version ORDER BY judgement DESC LIMIT 1) AS j ON true "
 
 #define READ_ROWS                                                                                            \
-	"SELECT " COLUMNS ", count(*) OVER () " FROM_MODELS "ORDER BY m.version DESC LIMIT $1::bigint"
+	"SELECT " COLUMNS ", count(*) OVER () " FROM_MODELS "ORDER BY m.version DESC LIMIT $2::bigint"
 
 /* Of one kind, or the one that came into use last. */
 #define READ_USED                                                                                            \
-	"SELECT " COLUMNS FROM_MODELS "WHERE m.replaced_by IS NULL "                                         \
-	"AND ($1::text IS NULL OR m.kind = $1) ORDER BY m.used_from DESC, m.version DESC LIMIT 1"
+	"SELECT " COLUMNS FROM_MODELS "WHERE m.replaced_by IS NULL AND " RULES_ARE(                          \
+		"m.rules", "$1") "AND ($2::text IS NULL OR m.kind = $2) "                                    \
+				 "ORDER BY m.used_from DESC, m.version DESC LIMIT 1"
 
-#define READ_ROW "SELECT " COLUMNS FROM_MODELS "WHERE m.version = $1::bigint"
+/* The same of other rules. */
+#define READ_PASSED_OVER                                                                                     \
+	"SELECT " COLUMNS FROM_MODELS "WHERE m.replaced_by IS NULL AND NOT " RULES_ARE(                      \
+		"m.rules", "$1") "AND ($2::text IS NULL OR m.kind = $2) ORDER BY m.version DESC LIMIT 1"
+
+#define READ_ROW "SELECT " COLUMNS FROM_MODELS "WHERE m.version = $2::bigint"
 
 /* What may be used instead of one that cannot be read, as the learner has it (learn/model_store.h). */
 #define READ_OTHERS                                                                                          \
-	"SELECT version FROM calibration_models WHERE version <> $1::bigint AND kind = "                     \
-	"(SELECT kind FROM calibration_models WHERE version = $1::bigint) ORDER BY version DESC LIMIT "      \
-	"$2::bigint"
+	"SELECT version FROM calibration_models WHERE version <> $2::bigint AND kind = "                     \
+	"(SELECT kind FROM calibration_models WHERE version = $2::bigint) AND " RULES_ARE(                   \
+		"rules", "$1") "ORDER BY version DESC LIMIT $3::bigint"
 
 /* No more of a document is fetched than tells that it is too large. */
 #define READ_DOCUMENT                                                                                        \
@@ -60,31 +73,50 @@ static struct calibration_model_row row_at(const PGresult *result, int row, stru
 		.proven = database_integer_at(result, row, 9) != 0,
 		.used_from_ms = database_integer_at(result, row, 10),
 		.replaced_by = database_integer_at(result, row, 11),
+		.rules = database_text_at(result, row, 12, arena),
+		.other_rules = database_integer_at(result, row, 13) == 0,
 	};
 }
 
-static err_t read_rows(struct database *database, const char *kind, struct arena *arena,
-		       struct calibration_models *models, struct err_detail *detail)
+static err_t read_row(struct database *database, const char *sql, str_t rules, const char *wanted,
+		      struct arena *arena, const struct calibration_model_row **ret_row,
+		      struct err_detail *detail)
 {
-	_cleanup_(database_result_cleanup) PGresult *all = NULL, *used = NULL;
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	struct rules_numbers numbers;
+	const char *const parameters[] = { rules_numbers(&numbers, rules), wanted };
+	*ret_row = NULL;
+	err_t err = database_query(database, sql, 2, parameters, &result, detail);
+	if (err || PQntuples(result) == 0)
+		return err;
+	struct calibration_model_row *row = ARENA_NEW(arena, struct calibration_model_row);
+	*row = row_at(result, 0, arena);
+	*ret_row = row;
+	return ERR_OK;
+}
+
+static err_t read_rows(struct database *database, struct arena *arena, struct calibration_models *models,
+		       struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *all = NULL;
 	struct database_number_text most;
-	const char *const limit[] = { database_number_text(&most, CALIBRATION_MODELS_MAX) };
-	const char *const wanted[] = { kind };
-	err_t err = database_query(database, READ_ROWS, 1, limit, &all, detail);
+	struct rules_numbers numbers;
+	const char *const limit[] = { rules_numbers(&numbers, models->rules),
+				      database_number_text(&most, CALIBRATION_MODELS_MAX) };
+	err_t err = database_query(database, READ_ROWS, 2, limit, &all, detail);
 	if (!err)
-		err = database_query(database, READ_USED, 1, wanted, &used, detail);
+		err = read_row(database, READ_USED, models->rules, models->kind, arena, &models->used,
+			       detail);
+	if (!err && !models->used)
+		err = read_row(database, READ_PASSED_OVER, models->rules, models->kind, arena,
+			       &models->passed_over, detail);
 	if (err)
 		return err;
 	models->rows_count = (size_t)PQntuples(all);
 	models->rows = ARENA_ARRAY(arena, struct calibration_model_row, models->rows_count);
 	for (size_t i = 0; i < models->rows_count; i++)
 		models->rows[i] = row_at(all, (int)i, arena);
-	models->versions = models->rows_count ? database_integer_at(all, 0, 12) : 0;
-	if (PQntuples(used) > 0) {
-		struct calibration_model_row *row = ARENA_NEW(arena, struct calibration_model_row);
-		*row = row_at(used, 0, arena);
-		models->used = row;
-	}
+	models->versions = models->rows_count ? database_integer_at(all, 0, 14) : 0;
 	return ERR_OK;
 }
 
@@ -119,15 +151,17 @@ static err_t read_model(struct database *database, int64_t version, struct arena
 }
 
 /* The newest of the others that can be read; NULL: none. */
-static err_t read_other(struct database *database, int64_t unreadable, struct arena *arena,
+static err_t read_other(struct database *database, str_t rules, int64_t unreadable, struct arena *arena,
 			struct model **ret_model, struct err_detail *detail)
 {
 	_cleanup_(database_result_cleanup) PGresult *others = NULL;
 	struct database_number_text version, most;
-	const char *const parameters[] = { database_number_text(&version, unreadable),
+	struct rules_numbers numbers;
+	const char *const parameters[] = { rules_numbers(&numbers, rules),
+					   database_number_text(&version, unreadable),
 					   database_number_text(&most, RETENTION_MODELS - 1) };
 	*ret_model = NULL;
-	err_t err = database_query(database, READ_OTHERS, 2, parameters, &others, detail);
+	err_t err = database_query(database, READ_OTHERS, 3, parameters, &others, detail);
 	for (int row = 0; !err && !*ret_model && row < PQntuples(others); row++) {
 		str_t fault;
 		err = read_model(database, database_integer_at(others, row, 0), arena, ret_model, &fault,
@@ -140,21 +174,18 @@ static err_t read_other(struct database *database, int64_t unreadable, struct ar
 static err_t use_other(struct database *database, struct arena *arena, struct calibration_models *models,
 		       struct err_detail *detail)
 {
-	_cleanup_(database_result_cleanup) PGresult *result = NULL;
 	struct database_number_text version;
+	const struct calibration_model_row *row;
 	models->unreadable = models->used->version;
-	err_t err = read_other(database, models->unreadable, arena, &models->model, detail);
+	err_t err = read_other(database, models->rules, models->unreadable, arena, &models->model, detail);
 	if (err || !models->model)
 		return err;
-	const char *const parameters[] = { database_number_text(&version,
-								model_info(models->model)->version) };
-	err = database_query(database, READ_ROW, 1, parameters, &result, detail);
-	if (err || PQntuples(result) == 0)
-		return err;
-	struct calibration_model_row *row = ARENA_NEW(arena, struct calibration_model_row);
-	*row = row_at(result, 0, arena);
-	models->used = row;
-	return ERR_OK;
+	err = read_row(database, READ_ROW, models->rules,
+		       database_number_text(&version, model_info(models->model)->version), arena, &row,
+		       detail);
+	if (!err && row)
+		models->used = row;
+	return err;
 }
 
 static err_t read_former(struct database *database, int64_t version, int64_t *ret_former,
@@ -207,7 +238,9 @@ static err_t look_at_labels(struct database *database, struct arena *arena, stru
 {
 	struct model_example *examples;
 	size_t count;
-	err_t err = model_store_examples(database, arena, &examples, &count, detail);
+	err_t err = model_store_examples(database, models->rules, arena, &examples, &count, detail);
+	if (!err)
+		err = model_store_count_others(database, models->rules, &models->labels_of_others, detail);
 	if (err)
 		return err;
 	count = keep_usable(models->kind, examples, count);
@@ -221,10 +254,10 @@ static err_t look_at_labels(struct database *database, struct arena *arena, stru
 	return measure_former(database, examples, count, arena, models, detail);
 }
 
-err_t calibration_models_read(struct database *database, const char *kind, struct arena *arena,
+err_t calibration_models_read(struct database *database, const char *kind, str_t rules, struct arena *arena,
 			      struct calibration_models *ret_models, struct err_detail *detail)
 {
-	struct calibration_models models = { .now_ms = clock_wall_ms(), .kind = kind };
+	struct calibration_models models = { .now_ms = clock_wall_ms(), .kind = kind, .rules = rules };
 	int version = 0;
 	err_t err = database_connect(database, NULL, detail);
 	if (!err)
@@ -233,7 +266,7 @@ err_t calibration_models_read(struct database *database, const char *kind, struc
 		err = calibration_schema_mismatch(version, detail);
 	models.tables = version > 0;
 	if (!err && models.tables)
-		err = read_rows(database, kind, arena, &models, detail);
+		err = read_rows(database, arena, &models, detail);
 	if (!err && models.used)
 		err = read_model(database, models.used->version, arena, &models.model, &models.fault, detail);
 	if (!err && str_present(models.fault))
@@ -247,41 +280,62 @@ err_t calibration_models_read(struct database *database, const char *kind, struc
 	return err;
 }
 
-static err_t find_version(struct database *database, const char *kind, struct arena *arena,
-			  int64_t *ret_version, struct err_detail *detail)
+static str_t text_of(str_t rules)
 {
-	struct calibration_models models = { 0 };
-	err_t err = read_rows(database, kind, arena, &models, detail);
-	if (!err)
-		*ret_version = models.used ? models.used->version : 0;
-	return err;
+	return str_present(rules) ? rules : STR("not known");
 }
 
-err_t calibration_model_load(struct database *database, int64_t version, const char *kind,
+static err_t refuse_other_rules(const struct calibration_model_row *row, str_t rules,
+				struct err_detail *detail)
+{
+	const str_t learnt = text_of(row->rules), asked = text_of(rules);
+	return err_fail(
+		detail, ERR_SAMPLES,
+		"version %lld of the model was learnt under other rules of overall confidence (" STR_FMT
+		") than those of the file (" STR_FMT "): set confidence.factors and what else differs "
+		"as they were",
+		(long long)row->version, STR_ARG(learnt), STR_ARG(asked));
+}
+
+/* The row of that version, or for 0 the one in use; NULL: there is none. */
+static err_t find_row(struct database *database, int64_t version, const char *kind, str_t rules,
+		      struct arena *arena, const struct calibration_model_row **ret_row,
+		      struct err_detail *detail)
+{
+	struct database_number_text number;
+	if (!version)
+		return read_row(database, READ_USED, rules, kind, arena, ret_row, detail);
+	err_t err = read_row(database, READ_ROW, rules, database_number_text(&number, version), arena,
+			     ret_row, detail);
+	return !err && *ret_row && (*ret_row)->other_rules ? refuse_other_rules(*ret_row, rules, detail)
+							   : err;
+}
+
+err_t calibration_model_load(struct database *database, int64_t version, const char *kind, str_t rules,
 			     struct model **ret_model, struct err_detail *detail)
 {
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	struct model *model = NULL;
+	const struct calibration_model_row *row = NULL;
 	str_t fault = STR_NONE;
 	int tables = 0;
-	bool named = version != 0;
 	err_t err = database_connect(database, NULL, detail);
 	if (!err)
 		err = calibration_schema_read(database, &tables, detail);
 	if (!err && tables > 0 && tables < MODELS_SINCE_VERSION)
 		err = calibration_schema_mismatch(tables, detail);
-	if (!err && tables > 0 && !named)
-		err = find_version(database, kind, arena, &version, detail);
-	if (!err && tables > 0 && version)
-		err = read_model(database, version, arena, &model, &fault, detail);
-	if (!err && str_present(fault) && !named)
-		err = read_other(database, version, arena, &model, detail);
+	if (!err && tables > 0)
+		err = find_row(database, version, kind, rules, arena, &row, detail);
+	if (!err && row)
+		err = read_model(database, row->version, arena, &model, &fault, detail);
+	if (!err && str_present(fault) && !version)
+		err = read_other(database, rules, row->version, arena, &model, detail);
 	if (err)
 		return err;
 	if (str_present(fault) && !model)
 		return err_fail(detail, ERR_JSON_SHAPE, "version %lld of the model: " STR_FMT,
-				(long long)version, STR_ARG(fault));
-	if (!model && named)
+				(long long)row->version, STR_ARG(fault));
+	if (!row && version)
 		return err_fail(
 			detail, ERR_SAMPLES,
 			"there is no version %lld of the model; \"assayd calibration --model\" lists them",

@@ -47,6 +47,33 @@ static void print_nothing(FILE *stream, const struct calibration_models *models)
 		fputs("Nothing is learnt: calibration.model is \"off\".\n", stream);
 }
 
+static void print_rules(FILE *stream, str_t rules)
+{
+	if (str_present(rules))
+		terminal_print(stream, rules);
+	else
+		fputs("not known", stream);
+}
+
+/* What belongs to other rules than those of the file. */
+static void print_others(FILE *stream, const struct calibration_models *models)
+{
+	const struct calibration_model_row *other = models->passed_over;
+	if (other) {
+		fprintf(stream,
+			"Version %lld is passed over: it was learnt under other rules of overall "
+			"confidence\n  ",
+			(long long)other->version);
+		print_rules(stream, other->rules);
+		fputs("\n  and those of the file are\n  ", stream);
+		print_rules(stream, models->rules);
+		fputc('\n', stream);
+	}
+	if (models->labels_of_others)
+		fprintf(stream, "%lld labels are left out: they are of other rules of overall confidence\n",
+			(long long)models->labels_of_others);
+}
+
 static void print_quality(FILE *stream, const struct model_quality *quality)
 {
 	fprintf(stream,
@@ -149,7 +176,7 @@ static void print_place(FILE *stream, const struct calibration_models *models,
 	else if (row->replaced_by)
 		fprintf(stream, "  replaced by %lld\n", (long long)row->replaced_by);
 	else
-		fputs("  in use\n", stream);
+		fprintf(stream, "  in use%s\n", row->other_rules ? " under other rules" : "");
 }
 
 static void print_row(FILE *stream, const struct calibration_models *models,
@@ -190,6 +217,7 @@ void print_models_text(FILE *stream, const struct calibration_models *models)
 		if (models->model)
 			print_features(stream, models->model);
 	}
+	print_others(stream, models);
 	print_versions(stream, models);
 }
 
@@ -204,15 +232,21 @@ static json_t *json_quality(const struct model_quality *quality)
 			 "ece_low", quality->ece_low);
 }
 
+static json_t *json_rules(str_t rules)
+{
+	return str_present(rules) ? json_stringn(rules.ptr, rules.len) : json_null();
+}
+
 static json_t *json_row(const struct calibration_model_row *row)
 {
-	return json_pack("{s:I, s:s%, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:b, s:I, s:o}", "version",
+	return json_pack("{s:I, s:s%, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:b, s:I, s:o, s:o, s:b}", "version",
 			 (json_int_t)row->version, "kind", row->kind.ptr, row->kind.len, "trained_from_ms",
 			 (json_int_t)row->trained_from_ms, "trained_to_ms", (json_int_t)row->trained_to_ms,
 			 "labels", (json_int_t)row->labels, "later_cases", (json_int_t)row->later_cases,
 			 "log_loss", row->log_loss, "auroc", row->auroc, "ece", row->ece, "proven",
 			 (int)row->proven, "used_from_ms", (json_int_t)row->used_from_ms, "replaced_by",
-			 row->replaced_by ? json_integer((json_int_t)row->replaced_by) : json_null());
+			 row->replaced_by ? json_integer((json_int_t)row->replaced_by) : json_null(), "rules",
+			 json_rules(row->rules), "other_rules", (int)row->other_rules);
 }
 
 static json_t *json_features(const struct model *model)
@@ -260,11 +294,14 @@ void print_models_json(FILE *stream, const struct calibration_models *models)
 				     ? json_pack("{s:I, s:s%}", "version", (json_int_t)models->unreadable,
 						 "fault", models->fault.ptr, models->fault.len)
 				     : json_null();
-	json_t *root = json_pack("{s:b, s:s?, s:I, s:I, s:o, s:o, s:I, s:o}", "tables", (int)models->tables,
-				 "kind", models->kind, "labels", (json_int_t)models->labels, "labels_correct",
-				 (json_int_t)models->correct, "model",
-				 models->used ? json_used(models) : json_null(), "unreadable", unreadable,
-				 "versions_count", (json_int_t)models->versions, "versions", versions);
+	json_t *root =
+		json_pack("{s:b, s:s?, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:I, s:o}", "tables",
+			  (int)models->tables, "kind", models->kind, "rules", json_rules(models->rules),
+			  "passed_over", models->passed_over ? json_row(models->passed_over) : json_null(),
+			  "labels_of_other_rules", (json_int_t)models->labels_of_others, "labels",
+			  (json_int_t)models->labels, "labels_correct", (json_int_t)models->correct, "model",
+			  models->used ? json_used(models) : json_null(), "unreadable", unreadable,
+			  "versions_count", (json_int_t)models->versions, "versions", versions);
 	json_dumpf(root, stream, JSON_COMPACT | JSON_ENSURE_ASCII);
 	fputc('\n', stream);
 	json_decref(root);

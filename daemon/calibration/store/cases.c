@@ -1,5 +1,7 @@
 #include "calibration/store/cases.h"
 
+#include "avro/overall_rules.h"
+#include "calibration/store/rules.h"
 #include "common/decimal.h"
 #include "common/hash.h"
 #include "common/utf8.h"
@@ -187,6 +189,17 @@ static opt_double_t read_probability(const struct record_confidence *confidence)
 	return valid ? opt_double(probability->value) : (opt_double_t)OPT_NONE;
 }
 
+static str_t write_rules(const struct scored_query *scored, struct arena *arena)
+{
+	struct buf text = BUF_INIT;
+	if (!scored->rules)
+		return STR_NONE;
+	overall_rules_write(scored->rules, scored->confidence.retrieval != NULL, &text);
+	str_t rules = arena_str(arena, buf_str(&text));
+	buf_free(&text);
+	return rules;
+}
+
 err_t calibration_case_read(const struct codec *codec, const void *data, size_t len, struct arena *arena,
 			    struct calibration_case *ret_case, bool *ret_read, struct err_detail *detail)
 {
@@ -210,6 +223,7 @@ err_t calibration_case_read(const struct codec *codec, const void *data, size_t 
 		.features = write_features(scored, arena),
 		.documents =
 			label && label->source == LABEL_RESULT ? write_documents(scored, arena) : STR_NONE,
+		.rules = write_rules(scored, arena),
 		.probability = read_probability(&scored->confidence),
 	};
 	if (scored->confidence.overall.set && !calibration_case_valid(&item))
@@ -275,6 +289,10 @@ static void append_case(struct case_columns *columns, const struct calibration_c
 		array_append_quoted(&columns->documents, item->documents);
 	else
 		buf_append_text(&columns->documents, "NULL");
+	if (str_present(item->rules))
+		buf_printf(&columns->rules, "%lld", (long long)rules_number(item->rules));
+	else
+		buf_append_text(&columns->rules, "NULL");
 }
 
 void case_columns_make(struct case_columns *columns, const struct calibration_case *cases, size_t count)

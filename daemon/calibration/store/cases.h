@@ -48,6 +48,7 @@ struct calibration_case {
 	struct calibration_event_key key;
 	str_t features; /* that are not 0, by name, as JSON, with CALIBRATION_QUESTION; absent: it has none */
 	str_t documents; /* of its retrieval, each once, as a JSON array; absent: the label is no result */
+	str_t rules; /* that its confidence is by (avro/overall_rules.h); absent: its record does not say */
 	opt_double_t probability; /* 0..1, as its record has it */
 	bool untested;		  /* the probability is not kept for the test of drift */
 	int32_t partition;	  /* of its record, likewise below; for those that are remembered */
@@ -86,7 +87,7 @@ struct case_tables {
 /* Cases as arrays of PostgreSQL, one a column. */
 struct case_columns {
 	struct buf scored_at, application, model, prompt_version, source, level, confidence, weight, correct;
-	struct buf event, partition, offset, key, features, probability, documents;
+	struct buf event, partition, offset, key, features, probability, documents, rules;
 };
 
 /*

@@ -25,7 +25,7 @@ static err_t query_flag(struct database *database, const char *sql, bool *ret_fl
 	"'calibration_rollups', 'calibration_totals', 'calibration_hour_totals', 'calibration_sequences', "  \
 	"'calibration_examples', "                                                                           \
 	"'calibration_models', 'calibration_model_looks', 'calibration_model_judgements', "                  \
-	"'calibration_claims', "                                                                             \
+	"'calibration_claims', 'calibration_rules', "                                                        \
 	"'calibration_drift_episodes', 'calibration_events', 'calibration_feedback']) AS t"
 
 static err_t check_rights(struct database *database, int version, struct err_detail *detail)

@@ -9,20 +9,21 @@
 	"coalesce(s.application, '" CALIBRATION_OTHER "') AS application, coalesce(s.model, '') AS model, "  \
 	"coalesce(s.prompt_version, '') AS prompt_version, c.label_source, c.overall, c.weight, "            \
 	"c.correct = 1 AS correct, c.event_key, c.partition, c.record_offset, c.features, c.probability, "   \
-	"c.documents "                                                                                       \
+	"c.documents, c.rules "                                                                              \
 	"FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], "                         \
 	"$6::double precision[], $7::double precision[], $8::integer[], $9::uuid[], $10::integer[], "        \
-	"$11::bigint[], $12::jsonb[], $13::double precision[], $14::jsonb[]) AS c (scored_at, application, " \
+	"$11::bigint[], $12::jsonb[], $13::double precision[], $14::jsonb[], $15::bigint[]) AS c "           \
+	"(scored_at, application, "                                                                          \
 	"model, "                                                                                            \
 	"prompt_version, label_source, overall, weight, correct, event_key, partition, record_offset, "      \
-	"features, probability, documents) "                                                                 \
+	"features, probability, documents, rules) "                                                          \
 	"LEFT JOIN %s s USING (application, model, prompt_version) "                                         \
 	"WHERE c.label_source = 'RESULT' AND c.event_key IS NOT NULL) "                                      \
 	"INSERT INTO %s (day, application, label_source, event_key, partition, record_offset, scored_at, "   \
-	"model, prompt_version, overall, weight, correct, features, probability, documents) "                \
+	"model, prompt_version, overall, weight, correct, features, probability, documents, rules) "         \
 	"SELECT (scored_at AT TIME ZONE 'UTC')::date, application, label_source, event_key, partition, "     \
 	"record_offset, scored_at, model, prompt_version, overall, weight, correct, features, probability, " \
-	"documents "                                                                                         \
+	"documents, rules "                                                                                  \
 	"FROM c "                                                                                            \
 	"ORDER BY 1, 2, 3, 4, 5, 6 ON CONFLICT DO NOTHING RETURNING day, application, label_source"
 
@@ -59,16 +60,16 @@ err_t examples_add(struct database *database, const char *table, const char *seg
 		   const struct case_columns *columns, struct err_detail *detail)
 {
 	_cleanup_(database_result_cleanup) PGresult *added = NULL;
-	char sql[2048];
+	char sql[3072];
 	const char *const parameters[] = {
 		columns->scored_at.data,      columns->application.data, columns->model.data,
 		columns->prompt_version.data, columns->source.data,	 columns->confidence.data,
 		columns->weight.data,	      columns->correct.data,	 columns->key.data,
 		columns->partition.data,      columns->offset.data,	 columns->features.data,
-		columns->probability.data,    columns->documents.data,
+		columns->probability.data,    columns->documents.data,	 columns->rules.data,
 	};
 	snprintf(sql, sizeof sql, ADD_EXAMPLES, segments, table);
-	err_t err = database_query(database, sql, 14, parameters, &added, detail);
+	err_t err = database_query(database, sql, 15, parameters, &added, detail);
 	/* they come in the order of their groups */
 	for (int row = 0; !err && row < PQntuples(added); row++)
 		if (row == 0 || !same_group(added, row, row - 1))

@@ -1,5 +1,7 @@
 #include "calibration/store/retention.h"
 
+#include "calibration/store/rules.h"
+
 #include "calibration/store/days.h"
 #include "calibration/store/examples.h"
 #include "common/clock.h"
@@ -51,13 +53,16 @@
 /* A record may name a model until another one takes its place. Oldest first, and only such as have no older
  * one left: a row that goes would put the one that it replaced in use. */
 #define DELETE_MODELS                                                                                        \
-	"WITH numbered AS (SELECT version, kind, replaced_by, row_number() OVER (PARTITION BY kind "         \
-	"ORDER BY version DESC) AS place FROM calibration_models), "                                         \
-	"kept AS (SELECT m.kind, min(m.version) AS first FROM numbered m LEFT JOIN calibration_models s "    \
+	"WITH numbered AS (SELECT version, kind, rules, replaced_by, "                                       \
+	"row_number() OVER (PARTITION BY kind, rules ORDER BY version DESC) AS place "                       \
+	"FROM (SELECT version, kind, replaced_by, coalesce(rules, " RULES_FORMER ", 0) AS rules "            \
+	"FROM calibration_models) AS m), "                                                                   \
+	"kept AS (SELECT m.kind, m.rules, min(m.version) AS first FROM numbered m "                          \
+	"LEFT JOIN calibration_models s "                                                                    \
 	"ON s.version = m.replaced_by WHERE s.version IS NULL OR m.place <= 20 "                             \
-	"OR s.used_from >= to_timestamp($1::bigint / 1000.0) GROUP BY 1) "                                   \
+	"OR s.used_from >= to_timestamp($1::bigint / 1000.0) GROUP BY 1, 2) "                                \
 	"DELETE FROM calibration_models WHERE version IN (SELECT m.version FROM numbered m JOIN kept "       \
-	"USING (kind) WHERE m.version < kept.first ORDER BY 1 LIMIT $2::bigint)"
+	"USING (kind, rules) WHERE m.version < kept.first ORDER BY 1 LIMIT $2::bigint)"
 _Static_assert(RETENTION_MODELS == 20, "DELETE_MODELS has it as a literal");
 
 err_t retention_apply(struct database *database, int64_t days, int64_t now_ms, bool *ret_more,

@@ -3,8 +3,8 @@
  * whole days (UTC), so that a day is always the sum of its hours; an open episode that was not judged for
  * that long has no counts left to be judged by and goes as well. Sequences go that were not fed for that
  * long, and examples by their age; of past days fewer are kept (examples.h). Models go when another one took
- * their place so long ago, since records name them until then; the newest ones of each kind stay, which are
- * what is used where the one in use cannot be read.
+ * their place so long ago, since records name them until then; the newest ones of each kind and rules stay,
+ * which are what is used where the one in use cannot be read.
  *
  * Needs an open connection with the tables; for the thread that uses it, blocks within its deadlines.
  */
@@ -12,7 +12,7 @@
 
 #include "database/database.h"
 
-/* Models of each kind that stay whatever their age. */
+/* Models of each kind and rules that stay whatever their age. */
 #define RETENTION_MODELS 20
 
 /* Deletes a bounded number of rows of days before the one that was `days` before `now_ms` (0: now).

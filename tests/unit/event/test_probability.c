@@ -200,6 +200,37 @@ static void without_a_model(void **state)
 	rig_end(&rig);
 }
 
+/* Of another overall confidence than it has learnt from it says nothing. */
+static void of_other_rules(void **state)
+{
+	static const struct {
+		const char *rules;
+		bool holds;
+	} cases[] = {
+		{ "factors=generator source=own retrieval=formula", true },
+		{ "factors=technical,generator source=own retrieval=formula", false },
+		{ "factors=generator source=worst retrieval=formula", false },
+		{ "factors=generator source=own retrieval=1,0,0,0,0,0,0,1,0.75,0.3,0.2", false },
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct rig rig;
+		rig_begin(&rig, true);
+		/* what makes the level alone has no part in it */
+		rig.stages.config->confidence.technical_alone = CONFIG_ALONE_HIGH;
+		rig.stages.config->retrieval_thresholds.high = 0.99;
+		struct model *model = learnt(true);
+		model_set_rules(model, str_from(cases[i].rules));
+		model_current_set(rig.models, model);
+		struct event *event = finalised(&rig, READ);
+		const struct record_confidence *confidence = &event->scored->confidence;
+		assert_int_equal(confidence->probability != NULL, cases[i].holds);
+		assert_string_equal(confidence->level_by.ptr, cases[i].holds ? "probability" : "overall");
+		stages_event_free(event);
+		rig_end(&rig);
+	}
+}
+
 /* A model that is replaced while an event uses it lives as long as that does. */
 static void models_are_replaced(void **state)
 {
@@ -222,9 +253,10 @@ static void models_are_replaced(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(records_carry_it),  cmocka_unit_test(levels),
-		cmocka_unit_test(advisories_follow), cmocka_unit_test(dialects_that_are_not_analysed),
-		cmocka_unit_test(without_a_model),   cmocka_unit_test(models_are_replaced),
+		cmocka_unit_test(records_carry_it),    cmocka_unit_test(levels),
+		cmocka_unit_test(advisories_follow),   cmocka_unit_test(dialects_that_are_not_analysed),
+		cmocka_unit_test(without_a_model),     cmocka_unit_test(of_other_rules),
+		cmocka_unit_test(models_are_replaced),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

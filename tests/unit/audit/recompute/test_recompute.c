@@ -156,6 +156,69 @@ static void identical_by_each_formulas(void **state)
 	assert_true(report_of(&sample, arena).gaps[RECOMPUTE_GAP_OTHER_VERSION]);
 }
 
+/* A model that overall confidence says what it says there. */
+static struct model *learn(const char *rules)
+{
+	enum { EXAMPLES = 200 };
+	static struct model_example examples[EXAMPLES];
+	struct model *model = NULL;
+	for (int i = 0; i < EXAMPLES; i++)
+		examples[i] = (struct model_example){ .item = { .overall = opt_double(i % 10 / 10.0) },
+						      .scored_at_ms = i,
+						      .weight = 1,
+						      .correct = i / 10 % 10 < i % 10 };
+	const struct model_options options = { .kind = MODEL_MAP, .rules = str_from(rules) };
+	assert_int_equal(model_fit(examples, EXAMPLES, &options, &model, NULL), ERR_OK);
+	model_set_version(model, 7);
+	return model;
+}
+
+static const struct model *find_model(void *context, int64_t version, size_t place)
+{
+	return version == 7 && place == 0 ? context : NULL;
+}
+
+static bool has_all(void *context, str_t digest)
+{
+	return context && digest.len > 0;
+}
+
+/* What a model says of overall confidence holds under its rules alone. */
+static void models_of_rules(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *rules;
+		size_t differences;
+	} cases[] = { { "factors=technical source=own retrieval=1,0,0,0,0,0,0,1,0.75,0.3,0.2", 0 },
+		      { "factors=technical,generator source=own retrieval=formula", 1 } };
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct sample sample;
+		struct model_estimate estimate;
+		_cleanup_(model_cleanup) struct model *model = learn(cases[i].rules);
+		const struct recompute_archive archive = { .context = model,
+							   .has = has_all,
+							   .find_model = find_model };
+		struct recompute_report report = { .arena = arena, .release = "1.2.3" };
+		fill(&sample);
+		const struct model_case item = { .segment = { STR("web"), STR_NONE, STR_NONE },
+						 .overall = opt_double(1) };
+		assert_true(model_estimate(model, &item, &estimate));
+		struct record_probability probability = { .value = estimate.value,
+							  .low = estimate.low,
+							  .high = estimate.high,
+							  .labels = estimate.labels,
+							  .segment_labels = estimate.segment_labels,
+							  .model = 7 };
+		sample.scored.confidence.probability = &probability;
+		recompute_record(&sample.scored, &archive, NULL, &report);
+		assert_int_equal(report.differences_count, cases[i].differences);
+		if (report.differences_count)
+			assert_string_equal(report.differences[0].field.ptr, "confidence.probability");
+	}
+}
+
 /* One change each, and the first field in which it shows. */
 static void one_change_at_a_time(void **state)
 {
@@ -286,6 +349,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_that_follows),
 		cmocka_unit_test(identical_by_each_formulas),
+		cmocka_unit_test(models_of_rules),
 		cmocka_unit_test(one_change_at_a_time),
 		cmocka_unit_test(what_is_of_another_version_is_a_gap),
 		cmocka_unit_test(many_by_several_threads),

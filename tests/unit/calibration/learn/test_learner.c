@@ -76,7 +76,7 @@ static size_t read_examples(struct database *database, struct arena *arena,
 {
 	size_t found = 0;
 	struct err_detail detail = { "" };
-	if (model_store_examples(database, arena, ret_examples, &found, &detail) != ERR_OK)
+	if (model_store_examples(database, STR_NONE, arena, ret_examples, &found, &detail) != ERR_OK)
 		fail_msg("%s", detail.message);
 	return found;
 }
@@ -221,7 +221,7 @@ static struct model_found find_model(struct database *database, enum model_kind 
 	struct model_found found;
 	struct err_detail detail = { "" };
 	const struct model_known known = { version, last_judgement() };
-	if (model_store_read(database, kind, &known, &found, &detail) != ERR_OK)
+	if (model_store_read(database, kind, STR_NONE, &known, &found, &detail) != ERR_OK)
 		fail_msg("%s", detail.message);
 	return found;
 }
@@ -360,7 +360,7 @@ static void test_an_unreadable_model_is_passed_over(void **state)
 	run_sql("UPDATE calibration_models SET document = '{}'");
 	struct model_found found = find_model(database, MODEL_FEATURES, 0);
 	assert_true(found.unreadable && !found.model);
-	assert_int_equal(model_store_note_read(database, MODEL_FEATURES, &found, NULL), ERR_OK);
+	assert_int_equal(model_store_note_read(database, MODEL_FEATURES, STR_NONE, &found, NULL), ERR_OK);
 	expect("SELECT count(*) FROM calibration_model_history WHERE unreadable AND NOT in_use", "2");
 	run_sql("UPDATE calibration_models m SET document = s.document FROM sound s WHERE s.version = "
 		"m.version AND m.version = 1");
@@ -368,7 +368,7 @@ static void test_an_unreadable_model_is_passed_over(void **state)
 	run_sql("DELETE FROM calibration_models WHERE version = 2");
 	found = find_model(database, MODEL_FEATURES, 2);
 	assert_true(found.known.used == 1 && !found.unreadable && found.model);
-	assert_int_equal(model_store_note_read(database, MODEL_FEATURES, &found, NULL), ERR_OK);
+	assert_int_equal(model_store_note_read(database, MODEL_FEATURES, STR_NONE, &found, NULL), ERR_OK);
 	expect("SELECT count(*) FROM calibration_model_history WHERE in_use AND NOT unreadable", "1");
 	model_unref(found.model);
 	run_sql("DROP TABLE sound");
@@ -450,9 +450,11 @@ static void test_numbers_of_former_tables(void **state)
 		"DROP FUNCTION calibration_claims_since; "
 		"DROP VIEW calibration_discrimination, calibration_coverage, calibration_probability, "
 		"calibration_model_history; DROP TABLE calibration_model_judgements; "
-		"ALTER TABLE calibration_events DROP COLUMN probability; "
-		"ALTER TABLE calibration_examples DROP COLUMN probability; "
-		"ALTER TABLE calibration_models DROP COLUMN unreadable; "
+		"ALTER TABLE calibration_events DROP COLUMN probability, DROP COLUMN rules; "
+		"ALTER TABLE calibration_examples DROP COLUMN probability, DROP COLUMN rules; "
+		"ALTER TABLE calibration_models DROP COLUMN unreadable, DROP COLUMN rules; "
+		"CREATE UNIQUE INDEX calibration_models_used ON calibration_models (kind) WHERE replaced_by "
+		"IS NULL; DROP TABLE calibration_rules; "
 		"DROP TABLE calibration_hour_totals; DROP FUNCTION calibration_add_hour_totals CASCADE; "
 		"DROP FUNCTION calibration_change_hour_totals CASCADE; "
 		"DROP FUNCTION calibration_remove_hour_totals CASCADE; "
@@ -585,7 +587,8 @@ static void test_models_are_judged_again(void **state)
 	learner_fit(database, &options, &outcome, &detail);
 	assert_true(outcome.judged);
 	expect(JUDGEMENTS, "1 0 100 false,1 1 1600 true");
-	assert_int_equal(model_store_read(database, MODEL_FEATURES, &known, &found, &detail), ERR_OK);
+	assert_int_equal(model_store_read(database, MODEL_FEATURES, STR_NONE, &known, &found, &detail),
+			 ERR_OK);
 	assert_true(!found.same && found.known.used == 1 && found.known.judgement == 2);
 	assert_true(model_info(found.model)->proven && found.judgement.proven);
 	assert_int_equal(model_info(found.model)->judgement, 2);

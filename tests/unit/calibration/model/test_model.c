@@ -530,6 +530,45 @@ static void test_order_does_not_matter(void **state)
 	arena_free(world.arena);
 }
 
+/* A document has the rules that its examples are of; one of before has none. */
+static void test_rules(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *from, *to;
+	} wrong[] = {
+		{ "\"rules\":\"a b=c\"", "\"rules\":1" },
+		{ "\"rules\":\"a b=c\"", "\"rules\":\"\"" },
+		{ "\"rules\":\"a b=c\"", "\"rules\":null" },
+	};
+	struct world world = world_new(5);
+	struct buf document = BUF_INIT;
+	struct model *decoded = NULL, *learnt = NULL;
+	for (int i = 0; i < 200; i++)
+		draw_of(&world, segment_of(world.arena, i % 3), 0);
+	const struct model_options options = { .kind = MODEL_MAP, .rules = STR("a b=c") };
+	assert_int_equal(model_fit(world.examples, world.count, &options, &learnt, NULL), ERR_OK);
+	assert_true(str_is(model_rules(learnt), "a b=c"));
+	encode(learnt, &document);
+	assert_int_equal(model_decode(buf_str(&document), &decoded, NULL), ERR_OK);
+	assert_true(str_is(model_rules(decoded), "a b=c"));
+	model_unref(decoded);
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		encode(learnt, &document);
+		replace(&document, wrong[i].from, wrong[i].to);
+		assert_int_equal(model_decode(buf_str(&document), &decoded, NULL), ERR_JSON_SHAPE);
+	}
+	model_set_rules(learnt, STR_NONE);
+	encode(learnt, &document);
+	assert_null(strstr(document.data, "rules"));
+	assert_int_equal(model_decode(buf_str(&document), &decoded, NULL), ERR_OK);
+	assert_false(str_present(model_rules(decoded)));
+	model_unref(decoded);
+	model_unref(learnt);
+	buf_free(&document);
+	arena_free(world.arena);
+}
+
 /* A map has steps from some hundred labels on, and says what no line does. */
 static void test_maps_have_steps(void **state)
 {
@@ -816,6 +855,7 @@ int main(void)
 		cmocka_unit_test(test_high_takes_questions),
 		cmocka_unit_test(test_high_is_seldom_luck),
 		cmocka_unit_test(test_order_does_not_matter),
+		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_maps_have_steps),
 		cmocka_unit_test(test_steps_are_limited),
 		cmocka_unit_test(test_documents_are_exact),

@@ -232,6 +232,8 @@ static void test_examples_that_were_changed(void **state)
 		{ "UPDATE calibration_examples SET probability = 0.42 WHERE " FIRST_EXAMPLE, 1 },
 		{ "UPDATE calibration_examples SET documents = '[\"another\"]' WHERE " FIRST_EXAMPLE, 1 },
 		{ "UPDATE calibration_examples SET documents = NULL WHERE " FIRST_EXAMPLE, 0 },
+		{ "UPDATE calibration_examples SET rules = rules + 1 WHERE " FIRST_EXAMPLE, 1 },
+		{ "UPDATE calibration_examples SET rules = NULL WHERE " FIRST_EXAMPLE, 0 },
 		{ "UPDATE calibration_examples SET features = features || '{\"length\": 2.25}' WHERE "
 		  "" FIRST_EXAMPLE,
 		  1 },
@@ -257,8 +259,24 @@ static void test_examples_that_were_changed(void **state)
 				 (long long)found.differing);
 		assert_int_equal(rebuild(arena).examples.drawn, 70);
 		assert_int_equal(examples("true"), 70);
+		assert_int_equal(examples("rules = (SELECT number FROM calibration_rules)"), 70);
 		expect_no_drift(70);
 	}
+}
+
+/* Whoever makes the tables anew has the rules of the records again. */
+static void test_rules_of_a_rebuild(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	char before[160], after[160];
+	count_records(70);
+	rig_query("SELECT r::text FROM calibration_rules r", before, sizeof before);
+	assert_non_null(strstr(before, "factors=generator source=own"));
+	run_sql("TRUNCATE calibration_rules");
+	rebuild(arena);
+	rig_query("SELECT r::text FROM calibration_rules r", after, sizeof after);
+	assert_string_equal(before, after);
 }
 
 /* More than a past day has room for: whatever was thinned out, those with the lowest digests have to be
@@ -769,6 +787,10 @@ static void test_a_memory_that_was_changed(void **state)
 		  "record_offset) IN (SELECT partition, record_offset FROM calibration_events LIMIT 1)",
 		  1, 0 },
 		{ "UPDATE calibration_events SET features = features || '{\"question\": 5}'", 0, 0 },
+		{ "UPDATE calibration_events SET rules = rules + 1 WHERE (partition, record_offset) IN "
+		  "(SELECT partition, record_offset FROM calibration_events LIMIT 1)",
+		  1, 0 },
+		{ "UPDATE calibration_events SET rules = NULL", 0, 0 },
 		{ "DELETE FROM calibration_feedback WHERE " FIRST_MESSAGE, 0, 1 },
 		{ "UPDATE calibration_feedback SET correct = NOT correct WHERE " FIRST_MESSAGE, 0, 1 },
 	};
@@ -1159,6 +1181,7 @@ int main(void)
 		cmocka_unit_test_setup(test_sequences_that_missed_a_case, rig_begin_test),
 		cmocka_unit_test_setup(test_examples_that_were_changed, rig_begin_test),
 		cmocka_unit_test_setup(test_examples_of_a_full_day, rig_begin_test),
+		cmocka_unit_test_setup(test_rules_of_a_rebuild, rig_begin_test),
 		cmocka_unit_test_setup(test_examples_from_some_day_on, rig_begin_test),
 		cmocka_unit_test_setup(test_examples_of_deleted_records, rig_begin_test),
 		cmocka_unit_test_setup(test_claims_that_were_changed, rig_begin_test),

@@ -82,7 +82,7 @@ static struct calibration_models read_models(const char *kind, struct arena *are
 	_cleanup_(database_cleanup) struct database *database = connect();
 	struct calibration_models models;
 	struct err_detail detail = { "" };
-	if (calibration_models_read(database, kind, arena, &models, &detail) != ERR_OK)
+	if (calibration_models_read(database, kind, STR_NONE, arena, &models, &detail) != ERR_OK)
 		fail_msg("%s", detail.message);
 	return models;
 }
@@ -136,7 +136,8 @@ static void test_nothing_to_show(void **state)
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	_cleanup_(database_cleanup) struct database *database = connect();
 	struct calibration_models models;
-	assert_int_equal(calibration_models_read(database, NULL, arena, &models, NULL), ERR_DATABASE_REFUSED);
+	assert_int_equal(calibration_models_read(database, NULL, STR_NONE, arena, &models, NULL),
+			 ERR_DATABASE_REFUSED);
 }
 
 /* ---- models ---- */
@@ -344,7 +345,7 @@ static err_t load(int64_t version, const char *kind, int64_t *ret_version, struc
 {
 	_cleanup_(database_cleanup) struct database *database = connect();
 	_cleanup_(model_cleanup) struct model *model = NULL;
-	err_t err = calibration_model_load(database, version, kind, &model, detail);
+	err_t err = calibration_model_load(database, version, kind, STR_NONE, &model, detail);
 	*ret_version = !err && model ? model_info(model)->version : 0;
 	return err;
 }
@@ -377,6 +378,52 @@ static void test_one_model_is_loaded(void **state)
 	assert_int_equal(load(1, NULL, &version, &detail), ERR_DATABASE_REFUSED);
 }
 
+/* What is in use under other rules than those of the file is shown as that, and not applied. */
+static void test_models_of_other_rules(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	_cleanup_(database_cleanup) struct database *database = connect();
+	_cleanup_(model_cleanup) struct model *model = NULL;
+	struct calibration_models models;
+	struct err_detail detail = { "" };
+	make_two();
+	run_sql("INSERT INTO calibration_rules VALUES (5, 'factors=generator', now()), (6, "
+		"'factors=technical', '2020-01-01Z'); UPDATE calibration_models SET rules = 5; "
+		"UPDATE calibration_examples SET rules = 5 WHERE record_offset % 2 = 0");
+	assert_int_equal(calibration_models_read(database, "features", STR("mine"), arena, &models, &detail),
+			 ERR_OK);
+	assert_null(models.used);
+	assert_int_equal(models.passed_over->version, 2);
+	assert_int_equal(models.labels, 0);
+	assert_true(models.labels_of_others > 0);
+	_cleanup_(cleanup_free) char *text = print(&models, print_models_text);
+	assert_non_null(strstr(text, "There is no model of the kind \"features\" yet"));
+	assert_non_null(strstr(text,
+			       "Version 2 is passed over: it was learnt under other rules of overall "
+			       "confidence\n  factors=generator\n  and those of the file are\n  mine\n"));
+	assert_non_null(strstr(text, "labels are left out: they are of other rules"));
+	assert_non_null(strstr(text, "  in use under other rules\n"));
+	_cleanup_(cleanup_free) char *json = print(&models, print_models_json);
+	json_t *root = json_loads(json, 0, NULL);
+	const json_t *passed_over = json_object_get(root, "passed_over");
+	assert_int_equal(json_integer_value(json_object_get(passed_over, "version")), 2);
+	assert_string_equal(json_string_value(json_object_get(passed_over, "rules")), "factors=generator");
+	assert_string_equal(json_string_value(json_object_get(root, "rules")), "mine");
+	assert_int_equal(json_integer_value(json_object_get(root, "labels_of_other_rules")),
+			 models.labels_of_others);
+	json_decref(root);
+	calibration_models_free(&models);
+	assert_int_equal(calibration_model_load(database, 0, "features", STR("mine"), &model, &detail),
+			 ERR_OK);
+	assert_null(model);
+	assert_int_equal(calibration_model_load(database, 2, "features", STR("mine"), &model, &detail),
+			 ERR_SAMPLES);
+	assert_non_null(strstr(detail.message,
+			       "version 2 of the model was learnt under other rules of overall "
+			       "confidence (factors=generator)"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -387,6 +434,7 @@ int main(void)
 		cmocka_unit_test_setup(test_a_model_that_cannot_be_read, drop_tables),
 		cmocka_unit_test_setup(test_many_versions, drop_tables),
 		cmocka_unit_test_setup(test_one_model_is_loaded, drop_tables),
+		cmocka_unit_test_setup(test_models_of_other_rules, drop_tables),
 	};
 	log_set_level(LOG_LEVEL_ERROR);
 	today_ms = clock_wall_ms() / DAY_MS * DAY_MS;
