@@ -268,6 +268,8 @@ def wrong_advisory(evidence, advisory, records):
             [kinds[0], ",".join(kinds), data["level"], data["action"], data["application"]]:
         return f"headers {message.headers} of the advisory {data}"
     anyhow = {"TARGET_UNAVAILABLE"}  # once for many events
+    if any(reason["code"] == "slower_than_before" for reason in data["reasons"]):
+        anyhow.add("PERFORMANCE_REGRESSION")  # by what an instance remembers
     if not evidence.exactly_once:
         anyhow.add("PERFORMANCE_REGRESSION")  # of a run whose record has not come out
     if not any(data["level"] == record["confidence"]["level"] and set(kinds) - anyhow == advisories_of(record) - anyhow and
