@@ -660,7 +660,7 @@ static err_t replace_all(struct rebuild *rebuild, struct err_detail *detail)
 {
 	struct rebuild_outcome *summary = &rebuild->summary;
 	err_t err = rebuild_tables_replace(rebuild->database, &summary->range, &summary->removed,
-					   &summary->added, detail);
+					   &summary->added, &summary->totals, detail);
 	if (!err && rebuild->horizon_ms)
 		err = replace_memory(rebuild, detail);
 	if (!err && rebuild->samples)

@@ -61,6 +61,7 @@ struct rebuild_outcome {
 	/* of a rebuild: */
 	bool dry;
 	int64_t removed, added; /* buckets */
+	int64_t totals;		/* that were not the sums of theirs, and are now */
 	struct rebuild_memory_replaced memory;
 	struct rebuild_examples_replaced examples;
 	struct rebuild_claims_replaced claims;

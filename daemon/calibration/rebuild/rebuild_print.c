@@ -113,6 +113,8 @@ static void print_replaced(FILE *stream, const struct rebuild_outcome *summary)
 	fprintf(stream, "%lld buckets removed, %lld added; %lld of %lld cases are there then\n",
 		(long long)summary->removed, (long long)summary->added, (long long)stored->buckets,
 		(long long)stored->cases);
+	if (summary->totals)
+		fprintf(stream, "%lld totals corrected\n", (long long)summary->totals);
 	print_rows(stream, "remembered events", memory->events_removed, memory->events_added, stored->events);
 	print_rows(stream, "remembered feedback messages", memory->feedback_removed, memory->feedback_added,
 		   stored->feedback);
@@ -184,13 +186,14 @@ static json_t *json_replaced(const struct rebuild_outcome *summary)
 	const struct rebuild_memory_replaced *memory = &summary->memory;
 	return json_pack(
 		"{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-		"s:b}",
+		"s:I, s:b}",
 		"buckets_removed", (json_int_t)summary->removed, "buckets_added", (json_int_t)summary->added,
-		"buckets", (json_int_t)stored->buckets, "events_removed", (json_int_t)memory->events_removed,
-		"events_added", (json_int_t)memory->events_added, "events", (json_int_t)stored->events,
-		"feedback_removed", (json_int_t)memory->feedback_removed, "feedback_added",
-		(json_int_t)memory->feedback_added, "feedback_stored", (json_int_t)stored->feedback,
-		"examples_drawn", (json_int_t)summary->examples.drawn, "examples_removed",
+		"totals_corrected", (json_int_t)summary->totals, "buckets", (json_int_t)stored->buckets,
+		"events_removed", (json_int_t)memory->events_removed, "events_added",
+		(json_int_t)memory->events_added, "events", (json_int_t)stored->events, "feedback_removed",
+		(json_int_t)memory->feedback_removed, "feedback_added", (json_int_t)memory->feedback_added,
+		"feedback_stored", (json_int_t)stored->feedback, "examples_drawn",
+		(json_int_t)summary->examples.drawn, "examples_removed",
 		(json_int_t)summary->examples.removed, "examples_added", (json_int_t)summary->examples.added,
 		"examples", (json_int_t)stored->examples, "claims_removed",
 		(json_int_t)summary->claims.removed, "claims_added", (json_int_t)summary->claims.added,

@@ -479,8 +479,9 @@ static err_t replace_slices(struct database *database, const char *stored_slices
 }
 
 /* Triggers keep them up; whatever has spoilt them is mended here. */
-static err_t replace_totals(struct database *database, struct err_detail *detail)
+static err_t replace_totals(struct database *database, int64_t *ret_corrected, struct err_detail *detail)
 {
+	int64_t corrected = 0;
 	for (size_t i = 0; i < sizeof all_totals / sizeof *all_totals; i++) {
 		const struct rebuild_totals *totals = &all_totals[i];
 		int64_t differing, added;
@@ -493,7 +494,9 @@ static err_t replace_totals(struct database *database, struct err_detail *detail
 					 detail);
 		if (err)
 			return err;
+		corrected += differing;
 	}
+	*ret_corrected = corrected;
 	return ERR_OK;
 }
 
@@ -511,10 +514,12 @@ static err_t replace_days(struct database *database, const char *const *paramete
 }
 
 err_t rebuild_tables_replace(struct database *database, const struct rebuild_range *range,
-			     int64_t *ret_removed, int64_t *ret_added, struct err_detail *detail)
+			     int64_t *ret_removed, int64_t *ret_added, int64_t *ret_totals,
+			     struct err_detail *detail)
 {
 	struct range_texts texts;
 	struct replacement replacement = { 0 };
+	int64_t totals = 0;
 	const char *const *parameters = range_parameters(range, &texts);
 	err_t err = database_script(database, "ANALYZE rebuild_buckets", detail);
 	if (!err)
@@ -532,7 +537,7 @@ err_t rebuild_tables_replace(struct database *database, const struct rebuild_ran
 	if (!err)
 		err = replace_days(database, parameters, &replacement, detail);
 	if (!err)
-		err = replace_totals(database, detail);
+		err = replace_totals(database, &totals, detail);
 	if (!err)
 		err = database_script(database,
 				      "INSERT INTO calibration_segments SELECT * FROM rebuild_segments "
@@ -544,6 +549,7 @@ err_t rebuild_tables_replace(struct database *database, const struct rebuild_ran
 	if (!err) {
 		*ret_removed = replacement.removed;
 		*ret_added = replacement.added;
+		*ret_totals = totals;
 	}
 	return err;
 }

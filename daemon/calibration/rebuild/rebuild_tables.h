@@ -91,6 +91,7 @@ err_t rebuild_tables_compare(struct database *database, const struct rebuild_ran
 
 /* Puts what was counted in place of what is stored, and makes the days of the hours anew, within the caller's
  * transaction that keeps others from counting, and their totals. Returns how many buckets were removed and
- * added; equal ones stay as they are. */
+ * added, and how many totals were not their sums; equal ones stay as they are. */
 err_t rebuild_tables_replace(struct database *database, const struct rebuild_range *range,
-			     int64_t *ret_removed, int64_t *ret_added, struct err_detail *detail);
+			     int64_t *ret_removed, int64_t *ret_added, int64_t *ret_totals,
+			     struct err_detail *detail);
