@@ -6,6 +6,7 @@
 #include "calibration/report/documents.h"
 #include "calibration/report/print.h"
 #include "calibration/report/print_models.h"
+#include "calibration/report/reader.h"
 #include "calibration/store/schema.h"
 #include "command/settings.h"
 #include "common/clock.h"
@@ -18,7 +19,9 @@ static err_t parse_window(const char *text, int64_t *ret_window_s, struct err_de
 	const char *window = text ? text : "24h";
 	if (calibration_parse_window(window, ret_window_s))
 		return ERR_OK;
-	return err_fail(detail, ERR_USAGE, "--window \"%s\" is no time span; write for example 1h, 24h or 7d",
+	return err_fail(detail, ERR_USAGE,
+			"--window \"%s\" is no time span, or is longer than " CALIBRATION_LONGEST_WINDOW
+			"; write for example 1h, 24h or 7d",
 			window);
 }
 

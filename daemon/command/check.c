@@ -313,6 +313,30 @@ static void reach_everything(struct check *check)
 	run_parts(&parts, &check->findings);
 }
 
+/* What is set and does nothing, since something else is not. */
+static void check_effects(struct check *check)
+{
+	const struct config *config = check->config;
+	const struct config_calibration *calibration = &config->calibration;
+	bool learns = calibration->configured && calibration->model != CONFIG_MODEL_OFF;
+	const struct {
+		bool is;
+		str_t text;
+	} idle[] = {
+		{ config->confidence.level_by == CONFIG_LEVEL_BY_PROBABILITY && !learns,
+		  STR("confidence.level_by = \"probability\" has no effect: nothing learns a probability; "
+		      "set "
+		      "calibration.dsn and calibration.model") },
+		{ calibration->configured && calibration->model_reasons > 0 && !learns,
+		  STR("calibration.model_reasons has no effect: calibration.model is \"off\"") },
+		{ config->agreement.execute && config->targets_count == 0,
+		  STR("agreement.execute has no effect: there are no targets to run candidates on") },
+	};
+	for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
+		if (idle[i].is)
+			findings_lines(&check->findings, FINDING_WARNING, "configuration", idle[i].text);
+}
+
 /* Everything that is wrong with the file. */
 static err_t check_configuration(struct check *check, const char *file, struct config **ret_config,
 				 struct err_detail *detail)
@@ -342,6 +366,7 @@ err_t check_run(const struct check_options *options, struct err_detail *detail)
 	if (err)
 		return err;
 	check.config = config;
+	check_effects(&check);
 	check_environment(&check.findings);
 	if (options->offline) {
 		check_state(&check);

@@ -52,10 +52,19 @@ static void view_probability(const struct scored_query *scored, struct buf *out)
 static void view_agreement(const struct scored_query *scored, struct buf *out)
 {
 	const struct record_agreement *agreement = scored->confidence.agreement;
-	if (agreement && agreement->canonical.set)
-		terminal_append_line(
-			out, "  agree    %.0f of %" PRId64 " texts mean the same, the answer included",
-			agreement->canonical.value * (double)agreement->texts, agreement->texts);
+	char results[64] = "", left_out[64] = "";
+	if (!agreement || !agreement->canonical.set)
+		return;
+	int64_t compared = agreement->texts - agreement->left_out;
+	if (agreement->results.set)
+		snprintf(results, sizeof results, "; %.0f of %" PRId64 " return the same",
+			 agreement->results.value * (double)compared, compared);
+	if (agreement->left_out)
+		snprintf(left_out, sizeof left_out, "; results of %" PRId64 " are left out",
+			 agreement->left_out);
+	terminal_append_line(
+		out, "  agree    %.0f of %" PRId64 " texts mean the same, the answer included%s%s",
+		agreement->canonical.value * (double)agreement->texts, agreement->texts, results, left_out);
 }
 
 static void view_findings(const struct scored_query *scored, struct buf *out)

@@ -291,6 +291,8 @@ static err_t parse_flags(const struct command_options *command, int argc, char *
 			return err_fail(detail, ERR_USAGE,
 					"--replay is given twice and reads one file; write the records of "
 					"several to standard input, with --replay -");
+		if (flag == 'y' && options->accuracy)
+			return err_fail(detail, ERR_USAGE, "--accuracy is given twice; see assayd --help");
 		if (flag == 'K' && options->keys_count == OPTIONS_KEYS_MAX)
 			return err_fail(detail, ERR_USAGE,
 					"--key is given more than %d times; name a file of them",

@@ -122,6 +122,7 @@ WRONG_USAGES = {
     "calibration --config a --replay b --replay-topic": "--replay goes without --replay-topic",
     "calibration --config a --replay-topic --application c": "--replay-topic goes without --application",
     "calibration --config a --verify --replay-topic": "--verify goes without --replay-topic",
+    "calibration --config a --accuracy 0.8 --accuracy 0.9": "--accuracy is given twice",
     "calibration --config a --replay b --replay c": "--replay is given twice and reads one file",
     "calibration --config a --model-version 3": "--model-version needs --replay",
     "calibration --config a --model --model-version 3": "--model-version needs --replay",
@@ -280,6 +281,20 @@ def test_check_offline_of_good_files(config_file, tmp_path):
     assert [line.split(" /")[0] for line in found(done, "ok")] == [
         "configuration", "kafka", 'target "shop"', "judge", "calibration"]
     assert "secret" not in done.stdout
+
+
+@pytest.mark.parametrize("groups, warning", [
+    ({"confidence": {"level_by": "probability"}}, 'confidence.level_by = "probability" has no effect: nothing learns a probability'),
+    ({"confidence": {"level_by": "probability"}, "calibration": {"dsn": "host=192.0.2.1"}}, "set calibration.dsn and calibration.model"),
+    ({"calibration": {"dsn": "host=192.0.2.1", "model_reasons": 3}}, 'calibration.model_reasons has no effect: calibration.model is "off"'),
+    ({"agreement": {"execute": True}}, "agreement.execute has no effect: there are no targets"),
+    ({"confidence": {"level_by": "probability"}, "calibration": {"dsn": "host=192.0.2.1", "model": "map", "model_reasons": 3}}, None),
+])
+def test_check_warns_of_what_has_no_effect(config_file, groups, warning):
+    done = assayd("check", "--offline", "--config", config_file(groups), timeout=180)
+    told = [line for line in found(done, "warning") if "has no effect" in line]
+    assert done.returncode == 0 and len(told) == (warning is not None), done
+    assert warning is None or (told[0].startswith("configuration: ") and warning in told[0])
 
 
 def test_check_names_a_property_that_the_client_does_not_know(config_file):
@@ -660,6 +675,9 @@ def test_candidates_have_one_budget(agreeing):
     assert scored(event, *agreeing())["confidence"]["agreement"] == {"canonical": 0.2, "results": 1, "texts": 5, "left_out": 0}
     agreement = scored(event, *agreeing(max_rows=6))["confidence"]["agreement"]
     assert agreement == {"canonical": 0.2, "results": 1, "texts": 5, "left_out": 2}
+    status, seen = on_terminal("score", *agreeing(max_rows=6), stdin=(json.dumps(event) + "\n").encode())
+    assert status == 0
+    assert b"1 of 5 texts mean the same, the answer included; 3 of 3 return the same; results of 2 are left out" in seen
 
 
 def agreement_errors(record):
@@ -982,7 +1000,7 @@ def test_replay_of_a_topic(kafka, topics, config_file):
     done = assayd("calibration", "--config", config_file({"kafka": settings}), "--replay-topic")
     assert done.returncode == 0 and "Replay of 0 records\n" in done.stdout, done
     done = assayd("calibration", "--config", config_file({"kafka": settings}), "--replay-topic", "--window", "1y")
-    assert done.returncode == USAGE and "is no time span" in one_sentence(done)
+    assert done.returncode == USAGE and "is no time span, or is longer than 366d" in one_sentence(done)
     done = assayd("calibration", "--config", config_file({"kafka": {**settings, "scored_topic": "nowhere"}}), "--replay-topic")
     assert done.returncode == UNAVAILABLE and "nowhere: " in one_sentence(done), done
 

@@ -78,5 +78,8 @@ err_t calibration_read_entries(struct database *database, const struct calibrati
 			       struct arena *arena, struct calibration_reports *ret_reports,
 			       struct err_detail *detail);
 
-/* Seconds of "90s", "30m", "24h" or "7d". False: it is none of these, or longer than a year. */
+/* The longest window, as a text. */
+#define CALIBRATION_LONGEST_WINDOW "366d"
+
+/* Seconds of "90s", "30m", "24h" or "7d". False: it is none of these, or longer than that. */
 bool calibration_parse_window(const char *text, int64_t *ret_window_s);
