@@ -2,6 +2,7 @@
 
 #include "common/clock.h"
 #include "event/candidates.h"
+#include "event/chunks.h"
 #include "event/context.h"
 #include "event/overall.h"
 #include "event/response.h"
@@ -255,26 +256,6 @@ static void score_technical(struct record_facts *facts, const struct event_conte
 
 /* ---- retrieval, advisory, overall ---- */
 
-static struct retrieval_chunk *score_chunks(struct record_facts *facts, const struct retrieval *retrieval)
-{
-	struct retrieval_chunk *chunks =
-		ARENA_ARRAY(facts->arena, struct retrieval_chunk, retrieval->chunks_count);
-	for (size_t i = 0; i < retrieval->chunks_count; i++) {
-		const struct retrieved_chunk *from = &retrieval->chunks[i];
-		chunks[i] = (struct retrieval_chunk){
-			.document_id = from->document_id,
-			.source = (enum chunk_source)from->source_type,
-			.bm25 = from->bm25_score,
-			.dense = from->dense_score,
-			.rrf = from->rrf_score,
-			.boosted = from->boosted_score,
-			.rerank = from->rerank_score,
-			.graph_boost = from->graph_boost,
-		};
-	}
-	return chunks;
-}
-
 static void score_retrieval(struct record_facts *facts)
 {
 	const struct generated_query *query = facts->query;
@@ -282,7 +263,7 @@ static void score_retrieval(struct record_facts *facts)
 	if (!query->retrieval)
 		return;
 	const struct config *config = facts->config;
-	struct retrieval_chunk *chunks = score_chunks(facts, query->retrieval);
+	struct retrieval_chunk *chunks = event_chunks(query->retrieval, facts->arena);
 	const struct config_retrieval_weights *weights = &config->retrieval_weights;
 	const struct retrieval_options options = {
 		.weights = { [RETRIEVAL_TOP] = weights->top,

@@ -27,21 +27,19 @@ static const struct catalog_relation *find_relation(const struct catalog *catalo
 	return found;
 }
 
-static void take_relations(struct record_facts *facts, struct features_input *input)
+void features_take_relations(const struct catalog *catalog, const struct sql_analysis *sql,
+			     struct arena *arena, struct features_input *input)
 {
-	const struct record_analysis *analysis = &facts->analysis;
-	const struct sql_analysis *sql = &analysis->sql;
 	size_t left = FEATURES_MAX_COLUMNS;
-	if (!analysis->catalog || sql->tables_count == 0)
+	if (sql->tables_count == 0)
 		return;
-	struct features_relation *relations =
-		ARENA_ARRAY(facts->arena, struct features_relation, sql->tables_count);
+	struct features_relation *relations = ARENA_ARRAY(arena, struct features_relation, sql->tables_count);
 	for (size_t i = 0; i < sql->tables_count && left > 0; i++) {
-		const struct catalog_relation *from = find_relation(analysis->catalog, sql->tables[i]);
+		const struct catalog_relation *from = find_relation(catalog, sql->tables[i]);
 		if (!from)
 			continue;
 		size_t count = from->columns_count < left ? from->columns_count : left;
-		str_t *columns = ARENA_ARRAY(facts->arena, str_t, count + 1);
+		str_t *columns = ARENA_ARRAY(arena, str_t, count + 1);
 		for (size_t j = 0; j < count; j++)
 			columns[j] = from->columns[j].name;
 		relations[input->relations_count++] =
@@ -136,7 +134,8 @@ void features_of_event(struct record_facts *facts)
 		input.retrieval_top = opt_double(analysis->retrieval.top_score);
 	}
 	take_diagnostics(facts, &input);
-	take_relations(facts, &input);
+	if (analysis->catalog)
+		features_take_relations(analysis->catalog, sql, facts->arena, &input);
 	take_agreement(facts, &input);
 	take_panel(facts, &input);
 	analysis->features = ARENA_ARRAY(facts->arena, double, FEATURE_COUNT_);

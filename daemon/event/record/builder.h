@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "event/record/conclude.h"
 #include "event/record/record.h"
 #include "score/match.h"
 #include "sql/redact.h"
@@ -16,12 +17,7 @@ struct record_builder {
 	bool has_truth;
 	size_t truth_index;
 	struct match_truth match;
-	struct evaluation_value result; /* of the ladder */
-	struct evaluation_value semantic;
-	bool truth_failed;
-	opt_double_t relevance;	  /* 0..100 */
-	opt_double_t correctness; /* 0..1 */
-	bool judge_failed;
+	struct record_reading reading;	/* from when the parts that it is of are there */
 	struct disposition_input known; /* all of it but whether the evaluation was passed */
 	enum disposition_finding wrong; /* why the answer is known to be wrong, or FINDING_COUNT_ */
 	str_t prompt_digest;		/* of the judge's prompts; absent: there is no judge */
@@ -39,14 +35,13 @@ void record_build_safety(struct record_builder *builder);
 /* All findings of the analysis, as the record may show them. */
 struct record_diagnostic *record_diagnostics(const struct record_builder *builder);
 
-/* Result validation. Sets `truth_failed` and `result`. */
+/* Result validation. */
 void record_build_result(struct record_builder *builder);
 
-/* Verdicts, their errors, what they cost. Sets `relevance`, `correctness`, `judge_failed`, `prompt_digest`.
- */
+/* Verdicts, their errors, what they cost. Sets `prompt_digest`. */
 void record_build_judge(struct record_builder *builder);
 
-/* Structure and tables, compared with the truth's. Sets `semantic`. */
+/* Structure and tables, compared with the truth's. */
 void record_build_structure(struct record_builder *builder);
 
 /* What a result has to explain, as the record may show it, or NULL. */
@@ -65,7 +60,7 @@ void record_build_label(struct record_builder *builder);
 /* The conclusion from all of the above. */
 void record_build_disposition(struct record_builder *builder);
 
-/* What of the settings the numbers follow from. */
+/* What of the settings the numbers follow from; after result and judge. */
 void record_build_rules(struct record_builder *builder);
 
 /* The event as the record repeats it: without literals, or not at all, where records are configured so. */

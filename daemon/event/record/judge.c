@@ -108,7 +108,6 @@ static struct record_judge_score *record_question(struct record_builder *builder
 	bool failed = score->answered == 0;
 	record_add_stage(facts, stages[question], failed ? "failed" : "ok", longest_us(judging, question));
 	add_errors(builder, question);
-	builder->judge_failed |= failed;
 	if (!is_panel(builder))
 		return record_verdict(builder, &judging->members[0].calls[question].verdict);
 	if (failed)
@@ -256,17 +255,14 @@ static void fill_verdicts(struct record_builder *builder)
 		judge->relevance = record_question(builder, JUDGE_RELEVANCE);
 	else
 		record_add_stage(facts, STAGE_RELEVANCE, "skipped", 0);
-	builder->relevance = judging->scores[JUDGE_RELEVANCE].mean;
 	judge->relevance_disagreement = judging->scores[JUDGE_RELEVANCE].disagreement;
 	if (judging->asked[JUDGE_CORRECTNESS]) {
 		judge->correctness = record_question(builder, JUDGE_CORRECTNESS);
-		builder->correctness = judging->scores[JUDGE_CORRECTNESS].mean;
 		judge->correctness_disagreement = judging->scores[JUDGE_CORRECTNESS].disagreement;
 	} else if (judging->identical) {
 		judge->correctness =
 			record_score(facts->arena, 1.0, STR("identical to the ground truth"), false);
 		judge->correctness->status = STR("identical");
-		builder->correctness = opt_double(1.0);
 	}
 }
 
@@ -279,7 +275,7 @@ void record_build_judge(struct record_builder *builder)
 	if (judging->members_count > 0)
 		fill_asked(builder);
 	fill_verdicts(builder);
-	judge->decision = (int)evaluation_decision(builder->relevance);
+	judge->decision = (int)evaluation_decision(judging->scores[JUDGE_RELEVANCE].mean);
 	if (judge->decision != DECISION_UNJUDGED)
 		return;
 	judge->unjudged_reason =

@@ -70,6 +70,13 @@ static void fill_provenance(struct record_builder *builder)
 			opt_double((double)(builder->scored->scored_at - catalog_read_at_ms(catalog)) / 1000);
 }
 
+/* All are there when the conclusions begin. */
+static void fill_errors(struct record_builder *builder)
+{
+	builder->scored->errors = builder->facts->errors;
+	builder->scored->errors_count = builder->facts->errors_count;
+}
+
 struct scored_query *record_build(struct record_facts *facts, const struct record_sources *sources)
 {
 	struct record_builder builder = {
@@ -89,6 +96,10 @@ struct scored_query *record_build(struct record_facts *facts, const struct recor
 	record_redact_verdicts(&builder);
 	record_build_judge(&builder);
 	record_build_structure(&builder);
+	record_build_rules(&builder);
+	fill_provenance(&builder);
+	fill_errors(&builder);
+	record_read(builder.scored, &builder.reading);
 	record_build_grading(&builder);
 	record_build_known_wrong(&builder);
 	record_build_evaluation(&builder);
@@ -96,9 +107,5 @@ struct scored_query *record_build(struct record_facts *facts, const struct recor
 	record_finish_errors(&builder);
 	record_build_disposition(&builder);
 	fill_advice(&builder);
-	record_build_rules(&builder);
-	fill_provenance(&builder);
-	builder.scored->errors = facts->errors;
-	builder.scored->errors_count = facts->errors_count;
 	return builder.scored;
 }

@@ -80,23 +80,21 @@ static bool several_broken(const struct record_facts *facts, const struct valida
 }
 
 /* What is not conclusive is published and counts as nothing. */
-static void flag_result(struct record_builder *builder, const struct validation_result *result)
+static bool is_conclusive(const struct validation_result *result)
+{
+	return !is_missing(result) && (result->conclusive || result->status != VALIDATION_COMPARED);
+}
+
+static void flag_missing(struct record_builder *builder, const struct validation_result *result)
 {
 	struct record_facts *facts = builder->facts;
-	bool verdict = result->conclusive || result->status != VALIDATION_COMPARED;
-	builder->result.state = verdict ? METRIC_COMPUTED : METRIC_FAILED;
-	builder->result.value = result->score;
-	if (!is_missing(result))
-		return;
-	builder->result.state = METRIC_FAILED;
-	builder->truth_failed = result->status == VALIDATION_GROUND_TRUTH_FAILED;
 	str_t message =
 		facts->validation_asked ? record_server_message(builder, result->message) : result->message;
-	if (!result->error || several_broken(facts, result))
+	if (!is_missing(result) || !result->error || several_broken(facts, result))
 		return;
 	const char *metric = stage_name(STAGE_RESULT);
 	const char *text = str_present(message) ? message.ptr : err_text(result->error);
-	if (builder->truth_failed)
+	if (result->status == VALIDATION_GROUND_TRUTH_FAILED)
 		record_add_truth_error(facts, result->truth_index, metric, result->error, text);
 	else
 		record_add_error(facts, metric, result->error, text);
@@ -134,7 +132,6 @@ void record_build_result(struct record_builder *builder)
 	struct record_facts *facts = builder->facts;
 	const struct generated_query *query = facts->query;
 	struct validation_result settled, *result = &settled;
-	builder->result.state = METRIC_NOT_ASKED;
 	if (!builder->has_truth || !str_present(query->target)) {
 		record_add_stage(facts, STAGE_RESULT, "skipped", 0);
 		return;
@@ -145,7 +142,7 @@ void record_build_result(struct record_builder *builder)
 		settle_not_asked(builder, &settled);
 	if (may_be_right(facts, result))
 		settled.conclusive = false;
-	flag_result(builder, result);
+	flag_missing(builder, result);
 	flag_broken(builder, result);
 	builder->truth_index = result->truth_index;
 	struct record_result_validation *record = ARENA_NEW(facts->arena, struct record_result_validation);
@@ -163,7 +160,7 @@ void record_build_result(struct record_builder *builder)
 		.ordering_matters = result->ordering_matters,
 		.truncated = result->truncated,
 		.nondeterministic = result->nondeterministic,
-		.conclusive = builder->result.state == METRIC_COMPUTED,
+		.conclusive = is_conclusive(result),
 		.limit_cut_tie = result->limit_cut_tie,
 		.truth_cached = result->truth_cached,
 		.match_rate_low = result->match_rate_low,

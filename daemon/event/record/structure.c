@@ -136,9 +136,6 @@ void record_build_structure(struct record_builder *builder)
 				    expected = semantic_query(truth);
 	structure->semantic = semantic_score(&generated, &expected, facts->arena, &comparison);
 	fill_comparison(builder, &comparison, record);
-	builder->semantic = (struct evaluation_value){ METRIC_COMPUTED, structure->semantic.value };
-	if (structure->semantic.set)
-		return;
-	structure->semantic = fail_by_truth(builder, "semantic", truth);
-	builder->semantic.state = METRIC_FAILED;
+	if (!structure->semantic.set)
+		structure->semantic = fail_by_truth(builder, "semantic", truth);
 }

@@ -1,0 +1,406 @@
+#include "event/record/reason.h"
+
+#include "common/buf.h"
+#include "common/err.h"
+#include "event/record/stage.h"
+#include "judge/panel.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* Bytes of one reason. */
+#define MAX_REASON_BYTES 512
+
+/* Errors that a reason names. */
+#define ERRORS_NAMED 3
+
+/* A share with two decimals. Every event has one or two of these: printf's own take a microsecond each. */
+#define SHARE_FMT	 "%ld.%02ld"
+#define SHARE_ARG(value) lround((value)*100) / 100, lround((value)*100) % 100
+
+/* What the parts of a text are made of. */
+struct reason_parts {
+	const struct reason_source *source;
+	const struct scored_query *scored;
+	struct arena *arena;
+};
+
+/* ---- the SQL ---- */
+
+/* Whether it is an error of that finding. */
+static bool is_of(const struct record_diagnostic *diagnostic, enum disposition_finding finding)
+{
+	bool table = str_is(diagnostic->code, "unknown_table");
+	if (diagnostic->severity != SEVERITY_ERROR)
+		return false;
+	switch (finding) {
+	case FINDING_UNKNOWN_TABLE:
+		return table;
+	case FINDING_SQL_REFUSED:
+		return !table && record_code_refused(diagnostic->code);
+	case FINDING_SQL_ERROR:
+		return !record_code_refused(diagnostic->code);
+	default:
+		return true;
+	}
+}
+
+/* What the errors of a finding say: the first ones, and how many more there are. */
+static str_t errors_of_sql(const struct reason_parts *reason, enum disposition_finding finding)
+{
+	const struct record_reading *reading = reason->source->reading;
+	_cleanup_(buf_free) struct buf text = BUF_INIT;
+	size_t count = 0;
+	for (size_t i = 0; i < reading->diagnostics_count; i++) {
+		if (!is_of(&reading->diagnostics[i], finding))
+			continue;
+		if (count++ < ERRORS_NAMED)
+			buf_printf(&text, "%s" STR_FMT, count > 1 ? "; " : "",
+				   STR_ARG(reading->diagnostics[i].message));
+	}
+	if (count > ERRORS_NAMED)
+		buf_printf(&text, " (errors: %zu)", count);
+	return count > 0 ? arena_str(reason->arena, buf_str(&text))
+			 : STR("the text is not exactly one statement");
+}
+
+static str_t invalid_text(const struct reason_parts *reason)
+{
+	const struct record_reading *reading = reason->source->reading;
+	int64_t offset = reading->diagnostics_count > 0 ? reading->diagnostics[0].offset : -1;
+	str_t errors = errors_of_sql(reason, FINDING_INVALID);
+	if (!reason->source->dialect)
+		return STR_NONE;
+	if (offset < 0)
+		return arena_printf(reason->arena, "no statement of %s: " STR_FMT, reason->source->dialect,
+				    STR_ARG(errors));
+	return arena_printf(reason->arena, "no statement of %s: " STR_FMT ", at byte %" PRId64,
+			    reason->source->dialect, STR_ARG(errors), offset);
+}
+
+/* How old the knowledge is that a relation does not exist. */
+static str_t unknown_table_text(const struct reason_parts *reason)
+{
+	opt_double_t age_s = reason->scored->provenance.catalog_age_s;
+	str_t errors = errors_of_sql(reason, FINDING_UNKNOWN_TABLE);
+	if (!age_s.set)
+		return errors;
+	return arena_printf(reason->arena, STR_FMT " (catalog read %" PRId64 " s ago)", STR_ARG(errors),
+			    (int64_t)age_s.value);
+}
+
+str_t reason_word(str_t sql)
+{
+	size_t from = 0, to;
+	while (from < sql.len && strchr(" \t\r\n(", sql.ptr[from]))
+		from++;
+	for (to = from;
+	     to < sql.len && to - from < 16 && (sql.ptr[to] | 0x20) >= 'a' && (sql.ptr[to] | 0x20) <= 'z';)
+		to++;
+	bool query = (to - from == 6 && strncasecmp(sql.ptr + from, "SELECT", 6) == 0) ||
+		     (to - from == 4 && strncasecmp(sql.ptr + from, "WITH", 4) == 0);
+	return query ? STR("") : (str_t){ sql.ptr + from, to - from };
+}
+
+static str_t unsafe_text(const struct reason_parts *reason)
+{
+	const struct record_safety *safety = &reason->scored->safety;
+	if (safety->violations_count == 0)
+		return STR("the query is unsafe, so assayd did not run it");
+	bool no_read = str_is(safety->violations[0].code, "not_a_read");
+	str_t word = no_read ? reason->source->word : STR("");
+	if (!str_present(word))
+		return STR_NONE;
+	return arena_printf(
+		reason->arena,
+		"the query is unsafe, so assayd did not run it: " STR_FMT " (" STR_FMT "%s" STR_FMT ")%s",
+		STR_ARG(safety->violations[0].code), STR_ARG(safety->violations[0].detail),
+		word.len > 0 ? ": " : "", STR_ARG(word), safety->violations_count > 1 ? ", and more" : "");
+}
+
+/* ---- what was run ---- */
+
+static str_t summary_of_result(const struct reason_parts *reason, const char *otherwise)
+{
+	const struct record_result_validation *validation = reason->scored->result_validation;
+	return validation && validation->explanation ? validation->explanation->summary : str_from(otherwise);
+}
+
+/* The first error of a metric, or none; NULL: of any. */
+static str_t error_of(const struct reason_parts *reason, const char *metric)
+{
+	const struct scored_query *scored = reason->scored;
+	for (size_t i = 0; i < scored->errors_count; i++)
+		if (!metric || str_is(scored->errors[i].metric, metric))
+			return scored->errors[i].message;
+	return STR_NONE;
+}
+
+/* Why what the candidates return is not known. */
+static str_t agreement_error(const struct reason_parts *reason)
+{
+	const struct scored_query *scored = reason->scored;
+	str_t code = scored_query_agreement_error(scored);
+	for (size_t i = 0; i < scored->errors_count && str_present(code); i++)
+		if (str_is(scored->errors[i].metric, "agreement") && str_equal(scored->errors[i].code, code))
+			return scored->errors[i].message;
+	return STR_NONE;
+}
+
+static str_t failure_text(const struct reason_parts *reason)
+{
+	return reason->source->known->result == RESULT_EXECUTION_FAILED
+		       ? summary_of_result(reason, "the query failed")
+		       : agreement_error(reason);
+}
+
+static str_t differs_text(const struct reason_parts *reason)
+{
+	if (!reason->source->event_known)
+		return STR_NONE;
+	return arena_printf(reason->arena,
+			    STR_FMT "; the truth may be that of another question (similarity %.2f)",
+			    STR_ARG(summary_of_result(reason, "the result differs from the truth's")),
+			    reason->source->similarity.value);
+}
+
+static str_t truth_failed_text(const struct reason_parts *reason)
+{
+	str_t why = error_of(reason, evaluation_metric_name(EVALUATION_SEMANTIC));
+	if (!reason->scored->result_validation && str_present(why))
+		return why; /* it says what to do */
+	return arena_printf(reason->arena, STR_FMT "; fix the ground truth",
+			    STR_ARG(summary_of_result(reason, "the ground truth failed")));
+}
+
+static str_t unavailable_text(const struct reason_parts *reason)
+{
+	const struct record_result_validation *validation = reason->scored->result_validation;
+	str_t why = validation && validation->explanation ? validation->explanation->message : STR_NONE;
+	if (!str_present(why) && !reason->source->reading->has_catalog)
+		why = error_of(reason, NULL);
+	if (!str_present(why) && reason->source->known->agreement_missing)
+		why = agreement_error(reason);
+	if (!str_present(why))
+		why = STR("nothing is known of it");
+	return arena_printf(reason->arena, "target \"" STR_FMT "\" could not be used: " STR_FMT,
+			    STR_ARG(reason->scored->target), STR_ARG(why));
+}
+
+/* ---- what others said ---- */
+
+static str_t rejection_text(const struct reason_parts *reason)
+{
+	const struct record_grading *grading = reason->scored->grading;
+	if (grading && grading->safety && str_is(grading->safety->classification, "FALSE_NEGATIVE"))
+		return STR("assayd calls the query safe, and its ground truth says that it is not "
+			   "(should_pass)");
+	return STR("the ground truth says that this query must not pass (should_pass)");
+}
+
+static str_t judge_text(const struct reason_parts *reason)
+{
+	const struct record_judge *judge = &reason->scored->judge;
+	return arena_printf(reason->arena, "judge%s: %.*f/100, " STR_FMT, judge->panel_count ? "s" : "",
+			    panel_decimals(judge->relevance->score), judge->relevance->score,
+			    STR_ARG(judge->relevance->reason));
+}
+
+static str_t correctness_text(const struct reason_parts *reason)
+{
+	const struct record_judge *judge = &reason->scored->judge;
+	return arena_printf(reason->arena, "judge%s: correctness %.*f against the truth, " STR_FMT,
+			    judge->panel_count ? "s" : "", judge->panel_count ? 2 : 1,
+			    judge->correctness->score, STR_ARG(judge->correctness->reason));
+}
+
+/* ---- confidence ---- */
+
+static str_t no_confidence_text(const struct reason_parts *reason)
+{
+	const struct record_reading *reading = reason->source->reading;
+	if (!reading->has_target || reading->has_catalog)
+		return STR("no confidence: the event has none of the factors");
+	return arena_printf(reason->arena, "no confidence: " STR_FMT, STR_ARG(unavailable_text(reason)));
+}
+
+/* Why technical is what it is, but for our own errors, which are reasons of their own. False: not known. */
+static bool cause_of_technical(const struct reason_parts *reason, str_t *ret_cause)
+{
+	const struct reason_source *source = reason->source;
+	const struct record_reading *reading = source->reading;
+	*ret_cause = STR_NONE;
+	if (reason->scored->confidence.technical->score >= 100)
+		*ret_cause = STR("the form of the SQL alone was scored, which makes MEDIUM at most");
+	else if (reading->errors > 0 || !reading->valid)
+		return true;
+	else if (!source->event_known)
+		return false;
+	else if (str_present(source->upstream_error))
+		*ret_cause =
+			arena_printf(reason->arena, "upstream: " STR_FMT, STR_ARG(source->upstream_error));
+	else if (reading->diagnostics_count > 0)
+		*ret_cause = reading->diagnostics[0].message;
+	else if (source->upstream && !source->upstream_valid)
+		*ret_cause = STR("upstream: not valid");
+	return true;
+}
+
+/* What made the factor that limits as low as it is; or nothing. False: not known. */
+static bool cause_of_limit(const struct reason_parts *reason, str_t *ret_cause)
+{
+	const struct record_confidence *confidence = &reason->scored->confidence;
+	str_t factor = confidence->limiting_factor;
+	*ret_cause = STR_NONE;
+	if (str_is(factor, "technical") && confidence->technical)
+		return cause_of_technical(reason, ret_cause);
+	if (str_is(factor, "retrieval") && confidence->retrieval)
+		*ret_cause = confidence->retrieval->interpretation_text;
+	else if (str_is(factor, "advisory") && confidence->advisory)
+		*ret_cause = arena_printf(reason->arena,
+					  "retrieval " SHARE_FMT " of 0.4, sources " SHARE_FMT
+					  " of 0.3, response " SHARE_FMT " of 0.3",
+					  SHARE_ARG(confidence->advisory->retrieval_quality),
+					  SHARE_ARG(confidence->advisory->source_quality),
+					  SHARE_ARG(confidence->advisory->response_quality));
+	else if (str_is(factor, "agreement") && reason->source->known->answer_failed)
+		*ret_cause = STR("the answer does not run");
+	else if (str_is(factor, "agreement") && confidence->agreement)
+		*ret_cause =
+			arena_printf(reason->arena, "of %" PRId64 " texts for the question that share agrees",
+				     confidence->agreement->texts);
+	else if (str_is(factor, "generator"))
+		*ret_cause = STR("the generator's own estimate");
+	return true;
+}
+
+/* `brief`: without what made the factor that limits, which confidence itself has. */
+static str_t confidence_text(const struct reason_parts *reason, bool brief)
+{
+	const struct record_confidence *confidence = &reason->scored->confidence;
+	str_t cause = STR_NONE;
+	if (str_is(confidence->level_by, "probability") && confidence->probability)
+		return arena_printf(reason->arena,
+				    "right with probability " SHARE_FMT " (" SHARE_FMT " to " SHARE_FMT ")",
+				    SHARE_ARG(confidence->probability->value),
+				    SHARE_ARG(confidence->probability->low),
+				    SHARE_ARG(confidence->probability->high));
+	if (!brief && !cause_of_limit(reason, &cause))
+		return STR_NONE;
+	return arena_printf(reason->arena, "confidence " SHARE_FMT ", limited by " STR_FMT "%s" STR_FMT,
+			    SHARE_ARG(confidence->overall.value), STR_ARG(confidence->limiting_factor),
+			    str_present(cause) ? ": " : "", STR_ARG(cause));
+}
+
+static str_t retrieval_text(const struct reason_parts *reason)
+{
+	const struct record_retrieval *retrieval = reason->scored->confidence.retrieval;
+	return arena_printf(reason->arena, "retrieval %.2f: " STR_FMT ", " STR_FMT, retrieval->confidence,
+			    STR_ARG(retrieval->interpretation_text), STR_ARG(retrieval->action_text));
+}
+
+/* The score, and what it was made of. */
+static str_t not_passed_text(const struct reason_parts *reason)
+{
+	const struct scored_query *scored = reason->scored;
+	const struct record_reading *reading = reason->source->reading;
+	const struct record_result_validation *validation = scored->result_validation;
+	_cleanup_(buf_free) struct buf text = BUF_INIT;
+	if (!str_is(scored->evaluation->failed_by, "score"))
+		return STR("nothing that tells right from wrong could be computed");
+	buf_printf(&text, "correctness %.2f is below the mark %.2f: structure %.2f",
+		   scored->evaluation->score, scored->rules->pass_score, scored->structure.structural);
+	if (scored->structure.semantic.set && !reading->truth_unreadable)
+		buf_printf(&text, ", meaning %.2f", scored->structure.semantic.value);
+	if (reading->correctness.set || reading->relevance.set)
+		buf_printf(&text, ", judge %.2f",
+			   evaluation_judge(reading->correctness, reading->relevance).value);
+	if (validation && validation->conclusive)
+		buf_printf(&text, ", result %.2f", validation->score);
+	return arena_str(reason->arena, buf_str(&text));
+}
+
+/* ---- all of them ---- */
+
+static str_t text_of_result(const struct reason_parts *reason, enum disposition_finding finding)
+{
+	switch (finding) {
+	case FINDING_EXECUTION_FAILED:
+		return failure_text(reason);
+	case FINDING_EXECUTION_TIMED_OUT:
+		return summary_of_result(reason, "the query failed");
+	case FINDING_RESULT_DIFFERS:
+		return differs_text(reason);
+	case FINDING_RESULT_INCONCLUSIVE:
+		return arena_printf(reason->arena, "the comparison with the truth proves nothing: " STR_FMT,
+				    STR_ARG(summary_of_result(reason, "not all of it could be compared")));
+	default:
+		return summary_of_result(reason, "the result differs from the truth's");
+	}
+}
+
+static str_t text_of(const struct reason_parts *reason, enum disposition_finding finding, bool decides)
+{
+	switch (finding) {
+	case FINDING_UNSAFE:
+		return unsafe_text(reason);
+	case FINDING_REJECTION_EXPECTED:
+		return rejection_text(reason);
+	case FINDING_INVALID:
+		return invalid_text(reason);
+	case FINDING_SQL_REFUSED:
+	case FINDING_SQL_ERROR:
+		return errors_of_sql(reason, finding);
+	case FINDING_UNKNOWN_TABLE:
+		return unknown_table_text(reason);
+	case FINDING_EXECUTION_FAILED:
+	case FINDING_EXECUTION_TIMED_OUT:
+	case FINDING_RESULT_WRONG:
+	case FINDING_RESULT_PARTLY_RIGHT:
+	case FINDING_RESULT_DIFFERS:
+	case FINDING_RESULT_INCONCLUSIVE:
+		return text_of_result(reason, finding);
+	case FINDING_GROUND_TRUTH_FAILED:
+		return truth_failed_text(reason);
+	case FINDING_TARGET_UNKNOWN:
+	case FINDING_TARGET_UNAVAILABLE:
+		return unavailable_text(reason);
+	case FINDING_JUDGE_REJECT:
+	case FINDING_JUDGE_WARN:
+	case FINDING_JUDGE_LOW_RELEVANCE:
+		return judge_text(reason);
+	case FINDING_JUDGE_INCORRECT:
+	case FINDING_JUDGE_DISAGREES:
+	case FINDING_JUDGE_PARTLY_CORRECT:
+		return correctness_text(reason);
+	case FINDING_SAFETY_UNKNOWN:
+		return arena_printf(reason->arena, "the query cannot be proven safe: " STR_FMT,
+				    STR_ARG(reason->scored->safety.doubt));
+	case FINDING_RETRIEVAL_WEAK:
+	case FINDING_RETRIEVAL_MODERATE:
+		return retrieval_text(reason);
+	case FINDING_NOT_PASSED:
+		return not_passed_text(reason);
+	case FINDING_CONFIDENCE_NONE:
+		return no_confidence_text(reason);
+	case FINDING_CONFIDENCE_ADVISED:
+		return arena_printf(reason->arena, "below the %.2f that advisories ask for",
+				    reason->scored->rules->low_confidence_below);
+	case FINDING_CONFIDENCE_MEDIUM:
+	case FINDING_CONFIDENCE_HIGH:
+		return confidence_text(reason, !decides);
+	case FINDING_CONFIDENCE_VERY_LOW:
+	case FINDING_CONFIDENCE_LOW:
+	case FINDING_COUNT_:
+		break;
+	}
+	return confidence_text(reason, false);
+}
+
+str_t reason_text(const struct reason_source *source, enum disposition_finding finding, bool decides,
+		  struct arena *arena)
+{
+	const struct reason_parts reason = { source, source->scored, arena };
+	str_t text = text_of(&reason, finding, decides);
+	return str_present(text) ? arena_excerpt(arena, text, MAX_REASON_BYTES) : STR_NONE;
+}
