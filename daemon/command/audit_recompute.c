@@ -130,6 +130,10 @@ static err_t conclude(const struct recompute_totals *totals, struct err_detail *
 				(long long)totals->unreadable);
 	if (!totals->records)
 		return err_fail(detail, ERR_AUDIT_DIFFERS, "there is no record");
+	if (!totals->recomputed)
+		return err_fail(detail, ERR_AUDIT_DIFFERS,
+				"of %lld records not one value could be computed again",
+				(long long)totals->records);
 	return ERR_OK;
 }
 
@@ -142,8 +146,8 @@ static err_t recompute(const struct audit_recompute_options *options, const stru
 	const struct recompute_targets targets = { config_digest(config), find_target, &analysed };
 	const struct codec_options codec_options = { .schema_directory = config->kafka.schema_directory,
 						     .max_event_bytes = RECORD_BYTES };
-	const struct recompute_archive source = { archive_reader_model, archive_reader_has,
-						  archive_reader_catalog, archive };
+	const struct recompute_archive source = { archive_reader_model, archive_reader_settings,
+						  archive_reader_has, archive_reader_catalog, archive };
 	struct recompute_totals totals;
 	err_t err = codec_new(&codec_options, &codec, detail);
 	if (err)

@@ -3,7 +3,6 @@
 #include "audit/recompute/archive_reader.h"
 #include "command/audit_database.h"
 #include "common/terminal.h"
-#include "sql/catalog/catalog.h"
 
 enum { LISTED_MAX = 1000 };
 
@@ -66,22 +65,12 @@ static void print_row(FILE *out, const struct archive_row *row)
 	buf_free(&line);
 }
 
-/* A catalog's digest is of what is compiled from it. */
-static err_t verify_catalog(const struct archive_row *row, str_t content, struct err_detail *detail)
-{
-	struct catalog *catalog;
-	err_t err = archive_reader_compile(row, content, &catalog, detail);
-	if (!err)
-		catalog_unref(catalog);
-	return err;
-}
-
 static err_t show(struct database *database, const struct archive_row *row, struct err_detail *detail)
 {
 	_cleanup_(buf_free) struct buf content = BUF_INIT;
 	err_t err = archive_store_read(database, row, &content, detail);
-	if (!err && row->kind == ARCHIVE_CATALOG)
-		err = verify_catalog(row, buf_str(&content), detail);
+	if (!err)
+		err = archive_reader_verify(row, buf_str(&content), detail);
 	if (err)
 		return err;
 	print_row(stderr, row);

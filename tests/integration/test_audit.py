@@ -1,5 +1,6 @@
 """What records name by digest is in the archive, as it was, whoever was away meanwhile."""
 
+import collections
 import contextlib
 import copy
 import functools
@@ -16,9 +17,11 @@ import psycopg2
 import pytest
 
 import events
+import recompute
 from daemon import BINARY, config_text
 from judge_server import Answer, Judge
 from openmetrics import Metrics, await_metrics
+from test_recompute import changed, leaves, other_value
 
 TRUTH = {"sql": "SELECT c.city, count(c.id) AS n FROM customers AS c GROUP BY c.city"}
 WRONG = "SELECT city, 0 AS customers FROM customers GROUP BY city"
@@ -92,6 +95,40 @@ def labelled(count):
             for number in range(count)]
 
 
+def unchecked(names):
+    """As `audit recompute` counts them: those that there are."""
+    return {name: count if isinstance(count, int) else len(count) for name, count in names.items() if count}
+
+
+# What was measured, said or found by others, or is their text.
+GIVEN = re.compile(r"""
+    scored_at | provenance\.(topic|partition|offset|catalog_age_s|program_version|config_digest|prompt_digest|catalog_digest)
+    | stages\.\d+\.duration_us | stages\.\d+\.status | stages\.\d+\.name | errors\.\d+\.(message|time|sql) | safety\.(doubt|violations\.\d+\.detail)
+    | (confidence\.technical|structure\.findings)\.diagnostics\.\d+\.message | judge\.(provider|model) | confidence\.features\.agreement_lead
+    | result_validation\.(explanation\..*|truth_index|truncated|nondeterministic|conclusive|limit_cut_tie|truth_cached|ordering_matters|(generated|truth)\.(time_ms|digest|code|sqlstate))
+    | rules\.formulas | confidence\.probability\.(judgement|model) | judge\..*\.(reason|cached) | confidence\.retrieval\.non_finite_scores
+    """, re.VERBOSE)
+
+
+def assert_changes_are_found(daemon, records):
+    """Every number by a millionth (a whole one by 1), every flag, every name: what is not found is an input."""
+    spoilt = []
+    for record in records:
+        plain = json.loads(json.dumps(record, default=lambda time: round(time.timestamp() * 1000)))
+        for path, value in leaves(plain):
+            if path[0] != "input" and value is not None:
+                other = value + "x" if isinstance(value, str) else other_value(value)
+                spoilt.append((".".join(map(str, path)), changed(plain, path, other)))
+    lines = b"\n".join(json.dumps(record).encode() for _, record in spoilt)
+    done = audit(daemon.config_file, "recompute", "-", "--json", "--analyse", stdin=lines)
+    found = {json.loads(line)["line"] for line in done.stdout.splitlines()[:-1]}
+    missed = collections.Counter(re.sub(r"\.\d+", ".N", name) for line, (name, _) in enumerate(spoilt, 1)
+                                 if line not in found and not GIVEN.fullmatch(name))
+    print(f"{len(spoilt)} changes of {len(records)} records: {len(found)} found")
+    assert not missed, missed
+    assert len(found) > len(spoilt) / 2
+
+
 def test_all_that_records_name_is_archived(rig, tmp_path):
     """With a judge, a target and a model; after other settings and other prompts; in one copy, though two instances went by it."""
     config = rig.config(calibration={"model": "features", "model_interval_s": 10, "model_reasons": 3}, confidence={"factors": ("generator",)},
@@ -128,16 +165,29 @@ def test_all_that_records_name_is_archived(rig, tmp_path):
                                       "SELECT name FROM costumers WHERE name = 3", "DELETE FROM orders", f"```sql\n{events.TOTAL}\n```",
                                       "SELECT upperr(name) FROM customers WHERE id = NULL")
                           for candidates in ([], [events.TOTAL, events.CITY_COUNT, WRONG])])
-    assert sum(bool(record["confidence"]["features"]) for record in records) > 15
+    featured = [record for record in records if record["confidence"]["features"]]
+    led = [record for record in featured if record["confidence"]["agreement"]]
+    assert len(featured) > 15 and len(led) > 3
     done = audit(daemon.config_file, "recompute", "--topic", "--json")
     assert done.returncode == 0, done
     totals = json.loads(done.stdout)
-    assert totals["records"] == rig.asked and totals["unchecked"] == {}, totals
+    assert totals["records"] == rig.asked
+    assert totals["unchecked"] == unchecked({"confidence.features": featured, "confidence.features.agreement_lead": led}), totals
+    models = {int(name.removeprefix("model:")): json.loads(show(daemon, name)) for kind, name in digests(records) if kind == "model"}
+    others = [recompute.recompute(record, models) for record in records]
+    assert not [(record["event_id"], found.differ) for record, found in zip(records, others) if found.differ]
+    assert not set().union(*(found.unchecked for found in others))
     # and so does the SQL, analysed again by what the archive has; other settings may have said otherwise
     done = audit(daemon.config_file, "recompute", "--topic", "--json", "--analyse")
     assert done.returncode == 0, done.stdout[:3000]
     with_others = sum(record["provenance"]["config_digest"] != config_digest for record in records)
-    assert json.loads(done.stdout)["unchecked"] == {"analysis.settings": with_others}
+    assert json.loads(done.stdout)["unchecked"] == unchecked({
+        "analysis.settings": with_others,
+        "confidence.features": [record for record in featured if record["provenance"]["config_digest"] != config_digest],
+        "confidence.features.agreement_lead": [record for record in led if record["provenance"]["config_digest"] != config_digest
+                                               or record["confidence"]["agreement"]["results"] is not None]})
+    assert_changes_are_found(daemon, [spoil for spoil in records if spoil["provenance"]["config_digest"] == config_digest][-27::3] +
+                             [next(record for record in reversed(records) if record["confidence"]["probability"])])
     lines = []
     for field in (("safety", "verdict"), ("structure", "tables"), ("confidence", "technical", "diagnostics"), ("confidence", "agreement", "canonical")):
         other = copy.deepcopy(next(record for record in reversed(records) if record["confidence"]["agreement"] and record["structure"]["tables"]))
@@ -166,7 +216,8 @@ def test_all_that_records_name_is_archived(rig, tmp_path):
     assert done.returncode == 0, done
     with_model = sum(bool(record["confidence"]["probability"]) for record in records)
     with_config = sum(record["provenance"]["config_digest"] == config_digest for record in records)
-    assert json.loads(done.stdout)["unchecked"] == {"confidence.probability": with_model, "provenance.config_digest": with_config}
+    left = json.loads(done.stdout)["unchecked"]
+    assert (left["confidence.probability"], left["provenance.config_digest"]) == (with_model, with_config)
     assert daemon.terminate() == 0
     daemon.start()
     send(rig, labelled(2))

@@ -22,8 +22,8 @@ static bool ask_again(struct recompute *work, struct sql_request *ret_request)
 		recompute_leave(work, RECOMPUTE_GAP_ANALYSIS);
 		return false;
 	}
-	*ret_request = (struct sql_request){ .target_named = work->has_target };
-	if (work->has_target && !work->target_unknown) {
+	*ret_request = (struct sql_request){ .target_named = work->read.has_target };
+	if (work->read.has_target && !work->read.target_unknown) {
 		bool same = str_is(provenance->config_digest, targets->config_digest);
 		target = same ? targets->find(targets->context, work->scored->target) : NULL;
 		if (!target) {
@@ -31,10 +31,10 @@ static bool ask_again(struct recompute *work, struct sql_request *ret_request)
 			return false;
 		}
 	}
-	if (work->has_catalog && work->archive)
+	if (work->read.has_catalog && work->archive)
 		ret_request->catalog =
 			work->archive->find_catalog(work->archive->context, provenance->catalog_digest);
-	if (work->has_catalog && !ret_request->catalog) {
+	if (work->read.has_catalog && !ret_request->catalog) {
 		recompute_leave(work, RECOMPUTE_GAP_ANALYSIS_CATALOG);
 		return false;
 	}
@@ -63,10 +63,11 @@ static void check_diagnostics(struct recompute *work, const struct sql_analysis 
 {
 	static const char field[] = "confidence.technical.diagnostics";
 	static const char *const severities[] = { "WARNING", "ERROR" };
-	recompute_flag(work, "confidence.technical.valid", work->valid, follows->valid);
-	recompute_integer(work, field, (int64_t)work->diagnostics_count, (int64_t)follows->diagnostics_count);
-	for (size_t i = 0; i < work->diagnostics_count && i < follows->diagnostics_count; i++) {
-		const struct record_diagnostic *said = &work->diagnostics[i];
+	recompute_flag(work, "confidence.technical.valid", work->read.valid, follows->valid);
+	recompute_integer(work, field, (int64_t)work->read.diagnostics_count,
+			  (int64_t)follows->diagnostics_count);
+	for (size_t i = 0; i < work->read.diagnostics_count && i < follows->diagnostics_count; i++) {
+		const struct record_diagnostic *said = &work->read.diagnostics[i];
 		recompute_text(work, field, said->code, str_from(follows->diagnostics[i].code));
 		recompute_text(work, field, said->sub_code, str_from(follows->diagnostics[i].sub_code));
 		recompute_symbol(work, field, said->severity, (int)follows->diagnostics[i].severity,
@@ -155,21 +156,39 @@ static void check_truth(struct recompute *work, const struct again *again)
 
 /* ---- candidates ---- */
 
-static void check_agreement(struct recompute *work, const struct again *again)
+static size_t commonest(const str_t *forms, size_t count)
+{
+	size_t largest = 0;
+	for (size_t i = 0; i < count; i++) {
+		size_t equal = 0;
+		for (size_t j = i; j < count; j++)
+			equal += str_equal(forms[i], forms[j]);
+		largest = equal > largest ? equal : largest;
+	}
+	return largest;
+}
+
+/* Sets how many of them have the commonest form but the answer's. */
+static void check_agreement(struct recompute *work, const struct again *again, size_t *ret_largest)
 {
 	const struct record_agreement *said = work->scored->confidence.agreement;
-	size_t count = work->input->candidates_count, same = 0;
+	size_t count = work->input->candidates_count, same = 0, others = 0;
 	opt_double_t follows = OPT_NONE;
+	*ret_largest = 0;
 	if (!said || count < AGREEMENT_CANDIDATES_MIN)
 		return;
 	if (count > AGREEMENT_CANDIDATES_MAX)
 		count = AGREEMENT_CANDIDATES_MAX;
-	for (size_t i = 0; i < count && str_present(again->sql.canonical); i++) {
+	str_t *forms = ARENA_ARRAY(work->report->arena, str_t, count);
+	for (size_t i = 0; i < count; i++) {
 		struct sql_analysis candidate;
 		analyse(work, again, work->input->candidates[i].sql, &candidate);
-		same += str_present(candidate.canonical) &&
-			str_equal(candidate.canonical, again->sql.canonical);
+		if (str_present(candidate.canonical) && str_equal(candidate.canonical, again->sql.canonical))
+			same++;
+		else if (str_present(candidate.canonical))
+			forms[others++] = candidate.canonical;
 	}
+	*ret_largest = commonest(forms, others);
 	if (str_present(again->sql.canonical))
 		follows = opt_double(agreement_share(same, count));
 	recompute_share(work, "confidence.agreement.canonical", said->canonical, follows);
@@ -178,7 +197,8 @@ static void check_agreement(struct recompute *work, const struct again *again)
 void recompute_analysis(struct recompute *work)
 {
 	struct again again;
-	if (!work->targets || !work->analysed || !ask_again(work, &again.request))
+	size_t largest;
+	if (!work->targets || !work->read.analysed || !ask_again(work, &again.request))
 		return;
 	analyse(work, &again, work->input->sql, &again.sql);
 	check_diagnostics(work, &again.sql);
@@ -186,5 +206,6 @@ void recompute_analysis(struct recompute *work)
 	check_tables(work, "structure.tables", work->scored->structure.tables,
 		     work->scored->structure.tables_count, again.sql.tables, again.sql.tables_count);
 	check_truth(work, &again);
-	check_agreement(work, &again);
+	check_agreement(work, &again, &largest);
+	recompute_features_of_texts(work, &again.request, &again.sql, largest);
 }

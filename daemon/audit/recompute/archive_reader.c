@@ -16,10 +16,18 @@ struct archive_reader_version {
 	size_t count;
 };
 
+/* A configuration; none is an answer, too. */
+struct archive_reader_config {
+	struct archive_reader_config *next;
+	char digest[DIGEST_HEX_SIZE];
+	struct recompute_settings *settings; /* or NULL */
+};
+
 struct archive_reader {
 	struct database *database;
 	pthread_mutex_t mutex;
 	struct archive_reader_version *versions;
+	struct archive_reader_config *configs;
 	struct arena *arena;	 /* of the map */
 	struct hash_map digests; /* that were asked for: to `there` or `missing` */
 	struct {
@@ -52,6 +60,11 @@ void archive_reader_free(struct archive_reader *reader)
 		for (size_t i = 0; i < version->count; i++)
 			model_unref(version->models[i]);
 		free(version);
+	}
+	for (struct archive_reader_config *config = reader->configs, *next; config; config = next) {
+		next = config->next;
+		recompute_settings_free(config->settings);
+		free(config);
 	}
 	for (size_t i = 0; i < reader->catalogs_count; i++)
 		catalog_unref(reader->catalogs[i].catalog);
@@ -140,15 +153,138 @@ const struct model *archive_reader_model(void *context, int64_t number, size_t i
 	return model;
 }
 
-/* The mutex is held. */
+/* ---- contents ---- */
+
+static err_t compile(str_t form, str_t source, struct catalog **ret_catalog, struct err_detail *detail)
+{
+	if (str_is(form, "postgresql"))
+		return catalog_compile_postgresql(source, ret_catalog, detail);
+	if (str_is(form, "sqlite"))
+		return catalog_compile_sqlite(source, ret_catalog, detail);
+	if (str_is(form, "mysql"))
+		return catalog_compile_mysql(source, ret_catalog, detail);
+	return err_fail(detail, ERR_AUDIT_DAMAGED, "this program does not read catalogs of \"" STR_FMT "\"",
+			STR_ARG(form));
+}
+
+static err_t compile_row(const struct archive_row *row, str_t source, struct catalog **ret_catalog,
+			 struct err_detail *detail)
+{
+	struct catalog *catalog = NULL;
+	struct err_detail reason = { "" };
+	err_t err = compile(row->form, source, &catalog, &reason);
+	if (!err && str_is(row->digest, catalog_digest(catalog))) {
+		*ret_catalog = catalog;
+		return ERR_OK;
+	}
+	catalog_unref(catalog);
+	return err_fail(detail, ERR_AUDIT_DAMAGED,
+			"the archived catalog " STR_FMT " is not what its digest is of%s%s; where this is "
+			"another version than the one that wrote it, assayd " STR_FMT
+			", ask that one: what is compiled of a catalog may differ",
+			STR_ARG(row->digest), err ? ": " : "", err ? err_message(err, &reason) : "",
+			STR_ARG(row->program_version));
+}
+
+/* Whether a line of "path=value" begins it, as in configurations alone. */
+static bool begins_as(enum archive_kind kind, str_t content)
+{
+	static const char prompts[] = "relevance.txt ";
+	if (kind == ARCHIVE_PROMPTS)
+		return content.len >= strlen(prompts) && memcmp(content.ptr, prompts, strlen(prompts)) == 0;
+	size_t line = content.len ? strcspn(content.ptr, "\n") : 0;
+	return kind != ARCHIVE_CONFIG || (line && memchr(content.ptr, '=', line));
+}
+
+static err_t verify_model(const struct archive_row *row, str_t content, struct err_detail *detail)
+{
+	struct model *model;
+	err_t err = model_decode(content, &model, detail);
+	if (err)
+		return err;
+	int64_t version = model_info(model)->version;
+	model_unref(model);
+	return version == row->version
+		       ? ERR_OK
+		       : err_fail(detail, ERR_AUDIT_DAMAGED,
+				  "the archived model " STR_FMT " is of version %lld, and its row says %lld",
+				  STR_ARG(row->digest), (long long)version, (long long)row->version);
+}
+
+err_t archive_reader_verify(const struct archive_row *row, str_t content, struct err_detail *detail)
+{
+	struct catalog *catalog;
+	if (row->kind == ARCHIVE_MODEL)
+		return verify_model(row, content, detail);
+	if (row->kind != ARCHIVE_CATALOG)
+		return begins_as(row->kind, content)
+			       ? ERR_OK
+			       : err_fail(detail, ERR_AUDIT_DAMAGED, "the archived %s " STR_FMT " is none",
+					  archive_kind_name(row->kind), STR_ARG(row->digest));
+	err_t err = compile_row(row, content, &catalog, detail);
+	if (!err)
+		catalog_unref(catalog);
+	return err;
+}
+
+/* The mutex is held. What is damaged is not there, and noted. */
 static bool look_for(struct archive_reader *reader, str_t digest)
 {
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	struct err_detail detail = { "" };
 	struct archive_row *rows;
 	size_t count;
+	bool found = false;
 	note(reader, find_rows(reader, digest, 0, arena, &rows, &count, &detail), &detail);
-	return count > 0;
+	for (size_t i = 0; i < count; i++) {
+		_cleanup_(buf_free) struct buf content = BUF_INIT;
+		err_t err = archive_store_read(reader->database, &rows[i], &content, &detail);
+		if (!err)
+			err = archive_reader_verify(&rows[i], buf_str(&content), &detail);
+		note(reader, err, &detail);
+		found |= !err;
+	}
+	return found;
+}
+
+static err_t read_settings(struct archive_reader *reader, str_t digest,
+			   struct recompute_settings **ret_settings, struct err_detail *detail)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	_cleanup_(buf_free) struct buf content = BUF_INIT;
+	struct archive_row *rows;
+	size_t count;
+	err_t err = find_rows(reader, digest, 0, arena, &rows, &count, detail);
+	if (err || count == 0 || rows[0].kind != ARCHIVE_CONFIG)
+		return err;
+	err = archive_store_read(reader->database, &rows[0], &content, detail);
+	if (!err)
+		*ret_settings = recompute_settings_read(buf_str(&content));
+	return err;
+}
+
+const struct recompute_settings *archive_reader_settings(void *context, str_t digest)
+{
+	struct archive_reader *reader = context;
+	struct archive_reader_config *config;
+	struct err_detail detail = { "" };
+	if (digest.len != DIGEST_HEX_SIZE - 1)
+		return NULL;
+	pthread_mutex_lock(&reader->mutex);
+	for (config = reader->configs; config && !str_is(digest, config->digest);)
+		config = config->next;
+	if (!config) {
+		config = calloc(1, sizeof *config);
+		if (!config)
+			abort();
+		snprintf(config->digest, sizeof config->digest, STR_FMT, STR_ARG(digest));
+		note(reader, read_settings(reader, str_from(config->digest), &config->settings, &detail),
+		     &detail);
+		config->next = reader->configs;
+		reader->configs = config;
+	}
+	pthread_mutex_unlock(&reader->mutex);
+	return config->settings;
 }
 
 bool archive_reader_has(void *context, str_t digest)
@@ -169,37 +305,6 @@ bool archive_reader_has(void *context, str_t digest)
 
 /* ---- catalogs ---- */
 
-static err_t compile(str_t form, str_t source, struct catalog **ret_catalog, struct err_detail *detail)
-{
-	if (str_is(form, "postgresql"))
-		return catalog_compile_postgresql(source, ret_catalog, detail);
-	if (str_is(form, "sqlite"))
-		return catalog_compile_sqlite(source, ret_catalog, detail);
-	if (str_is(form, "mysql"))
-		return catalog_compile_mysql(source, ret_catalog, detail);
-	return err_fail(detail, ERR_AUDIT_DAMAGED, "this program does not read catalogs of \"" STR_FMT "\"",
-			STR_ARG(form));
-}
-
-err_t archive_reader_compile(const struct archive_row *row, str_t source, struct catalog **ret_catalog,
-			     struct err_detail *detail)
-{
-	struct catalog *catalog = NULL;
-	struct err_detail reason = { "" };
-	err_t err = compile(row->form, source, &catalog, &reason);
-	if (!err && str_is(row->digest, catalog_digest(catalog))) {
-		*ret_catalog = catalog;
-		return ERR_OK;
-	}
-	catalog_unref(catalog);
-	return err_fail(detail, ERR_AUDIT_DAMAGED,
-			"the archived catalog " STR_FMT " is not what its digest is of%s%s; where this is "
-			"another version than the one that wrote it, assayd " STR_FMT
-			", ask that one: what is compiled of a catalog may differ",
-			STR_ARG(row->digest), err ? ": " : "", err ? err_message(err, &reason) : "",
-			STR_ARG(row->program_version));
-}
-
 static err_t read_catalog(struct archive_reader *reader, str_t digest, struct catalog **ret_catalog,
 			  struct err_detail *detail)
 {
@@ -211,7 +316,7 @@ static err_t read_catalog(struct archive_reader *reader, str_t digest, struct ca
 	if (err || count == 0 || rows[0].kind != ARCHIVE_CATALOG)
 		return err;
 	err = archive_store_read(reader->database, &rows[0], &source, detail);
-	return err ? err : archive_reader_compile(&rows[0], buf_str(&source), ret_catalog, detail);
+	return err ? err : compile_row(&rows[0], buf_str(&source), ret_catalog, detail);
 }
 
 /* The mutex is held. More than there is room for are not found: their records are counted as such. */

@@ -4,6 +4,7 @@
 
 #include "audit/archive/archive_store.h"
 #include "audit/recompute/recompute.h"
+#include "audit/recompute/settings.h"
 #include "database/database.h"
 
 struct archive_reader;
@@ -16,12 +17,13 @@ DEFINE_CLEANUP(struct archive_reader, archive_reader_cleanup, archive_reader_fre
 
 /* See struct recompute_archive; `context` is the reader. What is damaged is not found, and noted. */
 const struct model *archive_reader_model(void *context, int64_t version, size_t index);
+const struct recompute_settings *archive_reader_settings(void *context, str_t digest);
 bool archive_reader_has(void *context, str_t digest);
 const struct catalog *archive_reader_catalog(void *context, str_t digest);
 
-/* Compiles an archived catalog and checks that it has that digest. ERR_AUDIT_DAMAGED. The caller owns it. */
-err_t archive_reader_compile(const struct archive_row *row, str_t source, struct catalog **ret_catalog,
-			     struct err_detail *detail);
+/* Whether the content is what its row says: of that digest, of that kind, and of a model of that version. All
+ * but a catalog is checked by archive_store_read already. ERR_AUDIT_DAMAGED. */
+err_t archive_reader_verify(const struct archive_row *row, str_t content, struct err_detail *detail);
 
 /* The first thing that went wrong, or ERR_OK: PostgreSQL could not be asked, or what it has is damaged. */
 err_t archive_reader_error(struct archive_reader *reader, struct err_detail *detail);

@@ -1,5 +1,6 @@
 /* Technical, retrieval and advisory confidence, the generator's estimate, agreement. */
 #include "audit/recompute/internal.h"
+#include "event/chunks.h"
 #include "event/response.h"
 #include "score/advisory.h"
 #include "score/agreement.h"
@@ -10,66 +11,61 @@
 
 /* ---- technical ---- */
 
-static opt_double_t upstream_score(const struct upstream_diagnostic *diagnostic)
+static opt_double_t upstream_score(const struct upstream_diagnostic *diagnostic, bool shown)
 {
 	if (!diagnostic)
 		return (opt_double_t)OPT_NONE;
 	struct technical_findings findings = { .valid = diagnostic->valid,
 					       .errors = diagnostic->errors_count,
 					       .warnings = diagnostic->warnings_count };
-	for (size_t i = 0; i < diagnostic->errors_count; i++)
+	for (size_t i = 0; i < diagnostic->errors_count && shown; i++)
 		findings.unknown_table |= technical_text_is_unknown_table(diagnostic->errors[i]);
 	return opt_double(technical_score(&findings));
+}
+
+/* What the record says counts where it may follow. With the texts hidden, an error may be one of a table that
+ * is not there. */
+static opt_double_t check_upstream(struct recompute *work, const struct record_technical *technical)
+{
+	static const char field[] = "confidence.technical.upstream";
+	if (!work->input) {
+		recompute_leave(work, RECOMPUTE_GAP_UPSTREAM);
+		if (technical->upstream.set)
+			recompute_range(work, field, technical->upstream.value, 0, 100);
+		return technical->upstream;
+	}
+	const struct upstream_diagnostic *diagnostic = work->input->diagnostic;
+	opt_double_t follows = upstream_score(diagnostic, work->shown);
+	if (!work->shown && diagnostic && diagnostic->valid && diagnostic->errors_count > 0) {
+		recompute_leave(work, RECOMPUTE_GAP_UPSTREAM);
+		if (technical->upstream.set && technical->upstream.value == 0)
+			return technical->upstream;
+	}
+	recompute_share(work, field, technical->upstream, follows);
+	return follows;
 }
 
 static void check_technical(struct recompute *work)
 {
 	const struct record_technical *technical = work->scored->confidence.technical;
-	const struct technical_findings findings = { work->valid, work->unknown_table, work->errors,
-						     work->warnings };
+	const struct technical_findings findings = { work->read.valid, work->read.unknown_table,
+						     work->read.errors, work->read.warnings };
+	enum technical_source source = (enum technical_source)work->rules->diagnostic_source;
 	opt_double_t own = OPT_NONE, upstream = OPT_NONE;
-	if (work->analysed && (work->has_catalog || !work->has_target))
+	if (work->read.analysed && (work->read.has_catalog || !work->read.has_target))
 		own = opt_double(technical_score(&findings));
 	if (technical)
-		upstream = technical->upstream;
-	if (work->shown) {
-		upstream = upstream_score(work->input->diagnostic);
-		if (technical)
-			recompute_share(work, "confidence.technical.upstream", technical->upstream, upstream);
-	} else if (technical) {
-		recompute_leave(work, RECOMPUTE_GAP_UPSTREAM);
-	} else {
+		upstream = check_upstream(work, technical);
+	else if (work->input)
+		upstream = upstream_score(work->input->diagnostic, work->shown);
+	else if (source != TECHNICAL_OWN)
 		recompute_leave(work, RECOMPUTE_GAP_TECHNICAL);
-		return;
-	}
-	opt_double_t said = OPT_NONE;
-	if (technical)
-		said = opt_double(technical->score);
-	recompute_share(
-		work, "confidence.technical.score", said,
-		technical_choose((enum technical_source)work->rules->diagnostic_source, own, upstream));
+	opt_double_t follows = technical_choose(source, own, upstream);
+	if (recompute_presence(work, "confidence.technical", technical != NULL, follows.set))
+		recompute_number(work, "confidence.technical.score", technical->score, follows.value);
 }
 
 /* ---- retrieval ---- */
-
-static struct retrieval_chunk *chunks_of(const struct retrieval *retrieval, struct arena *arena)
-{
-	struct retrieval_chunk *chunks = ARENA_ARRAY(arena, struct retrieval_chunk, retrieval->chunks_count);
-	for (size_t i = 0; i < retrieval->chunks_count; i++) {
-		const struct retrieved_chunk *from = &retrieval->chunks[i];
-		chunks[i] = (struct retrieval_chunk){
-			.document_id = from->document_id,
-			.source = (enum chunk_source)from->source_type,
-			.bm25 = from->bm25_score,
-			.dense = from->dense_score,
-			.rrf = from->rrf_score,
-			.boosted = from->boosted_score,
-			.rerank = from->rerank_score,
-			.graph_boost = from->graph_boost,
-		};
-	}
-	return chunks;
-}
 
 static struct level_thresholds thresholds_of(const struct record_bounds *bounds)
 {
@@ -144,9 +140,13 @@ static void check_level(struct recompute *work, const struct record_retrieval *s
 	enum score_level level = nothing ? SCORE_VERY_LOW : level_of(said->confidence, thresholds);
 	recompute_level(work, RETRIEVAL("level"), said->level, (int)level);
 	recompute_flag(work, RETRIEVAL("flagged"), said->flagged, level != SCORE_HIGH);
-	if (!nothing)
-		recompute_text(work, RETRIEVAL("interpretation"), said->interpretation,
-			       str_from(retrieval_interpretation_name(interpretations[level])));
+	enum retrieval_interpretation follows = nothing ? RETRIEVAL_NO_RESULTS : interpretations[level];
+	recompute_text(work, RETRIEVAL("interpretation"), said->interpretation,
+		       str_from(retrieval_interpretation_name(follows)));
+	recompute_text(work, RETRIEVAL("interpretation_text"), said->interpretation_text,
+		       str_from(retrieval_interpretation_text(follows)));
+	recompute_text(work, RETRIEVAL("action_text"), said->action_text,
+		       str_from(retrieval_action_text(follows)));
 }
 
 static void check_retrieval(struct recompute *work)
@@ -165,7 +165,7 @@ static void check_retrieval(struct recompute *work)
 		return;
 	}
 	const struct retrieval *retrieval = work->input->retrieval;
-	retrieval_score(chunks_of(retrieval, arena), retrieval->chunks_count, &options, arena,
+	retrieval_score(event_chunks(retrieval, arena), retrieval->chunks_count, &options, arena,
 			&work->retrieval);
 	work->has_retrieval = true;
 	check_metrics(work, said);
@@ -194,7 +194,7 @@ static void check_advisory(struct recompute *work)
 	}
 	struct advisory_score follows;
 	const struct retrieval_options options = options_of(work->rules->retrieval);
-	advisory_score(chunks_of(input->retrieval, work->report->arena), input->retrieval->chunks_count,
+	advisory_score(event_chunks(input->retrieval, work->report->arena), input->retrieval->chunks_count,
 		       options.rrf_scale, response_check(input->response), &thresholds, &follows);
 	recompute_number(work, ADVISORY("retrieval_quality"), said->retrieval_quality,
 			 follows.retrieval_quality);
@@ -235,7 +235,7 @@ static void check_agreement(struct recompute *work)
 	if (work->input) {
 		size_t count = work->input->candidates_count;
 		recompute_presence(work, "confidence.agreement", said != NULL,
-				   count >= AGREEMENT_CANDIDATES_MIN && work->analysed);
+				   count >= AGREEMENT_CANDIDATES_MIN && work->read.analysed);
 		if (said)
 			recompute_integer(work, "confidence.agreement.texts", said->texts,
 					  1 + (int64_t)(count < AGREEMENT_CANDIDATES_MAX
@@ -244,6 +244,9 @@ static void check_agreement(struct recompute *work)
 	}
 	if (!said)
 		return;
+	bool run = said->results.set || str_present(scored_query_agreement_error(work->scored));
+	recompute_range(work, "confidence.agreement.left_out", (double)said->left_out, 0,
+			run ? (double)said->texts - 1 : 0);
 	check_share_of_texts(work, "confidence.agreement.canonical", said->canonical, said->texts);
 	check_share_of_texts(work, "confidence.agreement.results", said->results,
 			     said->texts - said->left_out);

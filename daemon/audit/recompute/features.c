@@ -1,24 +1,12 @@
-/* Features that follow from the record; the others are counts of words that the analysis has made. */
-#include "score/features.h"
+/* Features: those that the record alone gives, and, where its SQL is analysed again, those of texts and
+ * names. */
+#include "event/features.h"
 #include "audit/recompute/internal.h"
+#include "score/agreement.h"
 
-/* Diagnostics that are a feature each. */
-static const struct {
-	const char *code, *sub_code;
-	enum feature feature;
-} diagnosed[] = {
-	{ "syntax_error", NULL, FEATURE_DIAGNOSED_SYNTAX },
-	{ "unknown_table", NULL, FEATURE_DIAGNOSED_TABLE },
-	{ "unknown_column", NULL, FEATURE_DIAGNOSED_COLUMN },
-	{ "ambiguous_column", NULL, FEATURE_DIAGNOSED_AMBIGUOUS },
-	{ "unknown_function", NULL, FEATURE_DIAGNOSED_FUNCTION },
-	{ "markdown_fence", NULL, FEATURE_DIAGNOSED_FENCE },
-	{ "type_mismatch", NULL, FEATURE_DIAGNOSED_TYPES },
-	{ "risky_pattern", "cartesian_product", FEATURE_DIAGNOSED_PRODUCT },
-	{ "missing_limit", NULL, FEATURE_DIAGNOSED_NO_LIMIT },
-};
+#include "common/err.h"
 
-static double said_of(const struct record_confidence *confidence, enum feature feature)
+static double said_of(const struct record_confidence *confidence, int feature)
 {
 	for (size_t i = 0; i < confidence->features_count; i++)
 		if (str_is(confidence->features[i].name, FEATURE_INFO[feature].name))
@@ -26,63 +14,117 @@ static double said_of(const struct record_confidence *confidence, enum feature f
 	return 0;
 }
 
-static void check(struct recompute *work, enum feature feature, double follows)
+static void check(struct recompute *work, int feature, double follows)
 {
 	char field[96];
 	snprintf(field, sizeof field, "confidence.features.%s", FEATURE_INFO[feature].name);
 	recompute_number(work, field, said_of(&work->scored->confidence, feature), follows);
 }
 
-static void check_given(struct recompute *work, enum feature given, enum feature feature, opt_double_t value)
+static bool is_of_texts(int feature)
 {
-	check(work, given, value.set);
-	check(work, feature, value.set ? value.value : 0);
+	enum feature_group group = FEATURE_INFO[feature].group;
+	return group == FEATURES_QUESTION || group == FEATURES_ANSWER || group == FEATURES_SHAPE ||
+	       group == FEATURES_SCHEMA;
 }
 
-static bool has_diagnostic(const struct recompute *work, const char *code, const char *sub_code)
+/* ---- what the record gives ---- */
+
+static void take_diagnostics(const struct recompute *work, struct features_input *input)
 {
-	for (size_t i = 0; i < work->diagnostics_count; i++)
-		if (str_is(work->diagnostics[i].code, code) &&
-		    (!sub_code || str_is(work->diagnostics[i].sub_code, sub_code)))
-			return true;
-	return false;
+	struct arena *arena = work->report->arena;
+	size_t count = work->read.diagnostics_count;
+	struct features_diagnostic *diagnostics = ARENA_ARRAY(arena, struct features_diagnostic, count + 1);
+	for (size_t i = 0; i < count; i++) {
+		const struct record_diagnostic *from = &work->read.diagnostics[i];
+		diagnostics[i] = (struct features_diagnostic){ from->code.ptr, from->sub_code.ptr,
+							       from->severity == SEVERITY_ERROR };
+	}
+	input->diagnostics = diagnostics;
+	input->diagnostics_count = count;
 }
 
-static double count_at_most(const struct recompute *work, enum severity severity, const char *but,
-			    size_t most)
+/* `largest_other`: how many texts have the commonest of the other forms. */
+static void take_agreement(const struct recompute *work, size_t largest_other, struct features_input *input)
 {
-	size_t count = 0;
-	for (size_t i = 0; i < work->diagnostics_count; i++)
-		count += work->diagnostics[i].severity == (int)severity &&
-			 !str_is(work->diagnostics[i].code, but);
-	return (double)(count < most ? count : most);
+	const struct record_agreement *said = work->scored->confidence.agreement;
+	if (!said || said->texts < 1)
+		return;
+	bool fails = str_is(scored_query_agreement_error(work->scored), err_name(ERR_ANSWER_FAILED));
+	input->agreement_form = said->canonical;
+	input->agreement_executed = said->results.set;
+	int64_t known = said->texts - 1 - (said->results.set ? said->left_out : 0);
+	double share = said->canonical.set && !fails ? said->canonical.value : 0;
+	input->agreement_results = said->results.set ? said->results : opt_double(share);
+	input->agreement_other = (double)largest_other / (double)(known + 1);
+	input->agreement_alone =
+		known >= 0 && input->agreement_results.value <= agreement_share(0, (size_t)known);
+}
+
+static struct features_input input_of(const struct recompute *work, size_t largest_other)
+{
+	const struct record_confidence *confidence = &work->scored->confidence;
+	const struct record_judge_rules *judge = work->rules->judge;
+	struct features_input input = {
+		.safe = work->scored->safety.verdict == VERDICT_SAFE,
+		.generator = confidence->generator,
+	};
+	if (confidence->technical)
+		input.technical = opt_double(confidence->technical->score);
+	if (confidence->retrieval) {
+		input.retrieval = opt_double(confidence->retrieval->confidence);
+		input.retrieval_top = opt_double(confidence->retrieval->top_score);
+	}
+	if (judge && judge->sample_rate == 1)
+		input.disagreement = work->scored->judge.relevance_disagreement;
+	take_diagnostics(work, &input);
+	take_agreement(work, largest_other, &input);
+	return input;
+}
+
+/* How far the answer is ahead of the commonest other one. */
+static void check_lead(struct recompute *work, double largest)
+{
+	double lead = said_of(&work->scored->confidence, FEATURE_AGREEMENT_LEAD);
+	recompute_range(work, "confidence.features.agreement_lead", lead, largest - 1, largest);
 }
 
 void recompute_features(struct recompute *work)
 {
-	const struct scored_query *scored = work->scored;
-	const struct record_confidence *confidence = &scored->confidence;
-	const struct record_judge_rules *judge = work->rules->judge;
-	opt_double_t retrieval = OPT_NONE, form = OPT_NONE, disagreement = OPT_NONE;
-	if (confidence->features_count == 0) /* the settings asked for none */
+	double follows[FEATURE_COUNT_];
+	if (work->scored->confidence.features_count == 0) /* the settings asked for none */
 		return;
-	check(work, FEATURE_TECHNICAL, confidence->technical ? confidence->technical->score / 100 : 0);
-	check(work, FEATURE_ERRORS, count_at_most(work, SEVERITY_ERROR, "markdown_fence", 3));
-	check(work, FEATURE_WARNINGS, count_at_most(work, SEVERITY_WARNING, "missing_limit", 3));
-	for (size_t i = 0; i < sizeof diagnosed / sizeof *diagnosed; i++)
-		check(work, diagnosed[i].feature,
-		      has_diagnostic(work, diagnosed[i].code, diagnosed[i].sub_code));
-	check(work, FEATURE_DIAGNOSED_NOT_SAFE, scored->safety.verdict != VERDICT_SAFE);
-	check_given(work, FEATURE_GENERATOR_GIVEN, FEATURE_GENERATOR_CONFIDENCE, confidence->generator);
-	if (confidence->retrieval)
-		retrieval = opt_double(confidence->retrieval->confidence);
-	check_given(work, FEATURE_RETRIEVAL_GIVEN, FEATURE_RETRIEVAL_CONFIDENCE, retrieval);
-	check(work, FEATURE_RETRIEVAL_TOP, confidence->retrieval ? confidence->retrieval->top_score : 0);
-	if (confidence->agreement)
-		form = confidence->agreement->canonical;
-	check_given(work, FEATURE_CANDIDATES_GIVEN, FEATURE_AGREEMENT_FORM, form);
-	check(work, FEATURE_AGREEMENT_EXECUTED, confidence->agreement && confidence->agreement->results.set);
-	if (judge && judge->sample_rate == 1 && scored->judge.relevance_disagreement.set)
-		disagreement = opt_double(scored->judge.relevance_disagreement.value / 100);
-	check_given(work, FEATURE_PANEL_GIVEN, FEATURE_PANEL_DISAGREEMENT, disagreement);
+	const struct features_input input = input_of(work, 0);
+	features_fill(&input, follows);
+	for (int i = 0; i < FEATURE_COUNT_; i++)
+		if (!is_of_texts(i) && i != FEATURE_AGREEMENT_LEAD)
+			check(work, i, follows[i]);
+	check_lead(work, input.agreement_results.set ? input.agreement_results.value : 0);
+	if (work->scored->confidence.agreement)
+		recompute_leave(work, RECOMPUTE_GAP_LEAD);
+	recompute_leave(work, RECOMPUTE_GAP_FEATURES);
+}
+
+void recompute_features_of_texts(struct recompute *work, const struct sql_request *request,
+				 const struct sql_analysis *sql, size_t largest_other)
+{
+	const struct record_agreement *agreement = work->scored->confidence.agreement;
+	double follows[FEATURE_COUNT_];
+	if (work->scored->confidence.features_count == 0)
+		return;
+	struct features_input input = input_of(work, largest_other);
+	input.question = work->input->question;
+	input.sql = sql->text;
+	input.dialect = request->dialect;
+	if (request->catalog)
+		features_take_relations(request->catalog, sql, work->report->arena, &input);
+	features_fill(&input, follows);
+	for (int i = 0; i < FEATURE_COUNT_; i++)
+		if (is_of_texts(i))
+			check(work, i, follows[i]);
+	work->report->gaps[RECOMPUTE_GAP_FEATURES] = false;
+	if (agreement && !agreement->results.set) {
+		check(work, FEATURE_AGREEMENT_LEAD, follows[FEATURE_AGREEMENT_LEAD]);
+		work->report->gaps[RECOMPUTE_GAP_LEAD] = false;
+	}
 }

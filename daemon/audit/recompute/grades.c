@@ -19,56 +19,64 @@ static void check_grade(struct recompute *work, const char *name, const struct r
 	recompute_text(work, field, said->category, str_from(follows->category));
 }
 
-static bool is_explained(const struct recompute *work)
-{
-	return !work->valid || work->errors > 0;
-}
-
 static void check_own(struct recompute *work, bool should_pass, enum rejection expected,
 		      const struct record_grading *said)
 {
-	const struct record_safety *safety = &work->scored->safety;
-	bool other = safety->violations_count == 1 && str_is(safety->violations[0].code, "not_a_read");
-	const struct grading_findings findings = { work->valid || other, work->errors,
-						   safety->verdict == VERDICT_SAFE };
-	enum rejection rejection = grading_rejection(&findings);
+	enum rejection rejection = record_own_rejection(work->scored, &work->read);
 	struct grade grade;
-	bool graded = safety->verdict != VERDICT_UNKNOWN &&
-		      grading_safety(should_pass, expected, is_explained(work),
-				     safety->verdict == VERDICT_SAFE, &grade);
+	bool graded = record_grade_own_safety(work->scored, &work->read, should_pass, expected, &grade);
 	check_grade(work, "safety", said->safety, graded, &grade);
 	grading_validation(should_pass, rejection == REJECTION_NONE, rejection, &grade);
 	check_grade(work, "validation", said->validation, true, &grade);
 }
 
-/* By what its errors say: syntax before safety before schema. */
-static enum rejection upstream_rejection(const struct upstream_validator *validator)
+/* What errors whose texts are hidden may say: as the record has it, where that is possible. */
+static enum rejection hidden_rejection(const struct upstream_validator *validator,
+				       const struct record_grading *said)
 {
-	bool unsafe = validator->safety_valid.set && !validator->safety_valid.value;
-	if ((!validator->is_valid.set || validator->is_valid.value) && !unsafe)
-		return REJECTION_NONE;
-	enum rejection first = unsafe ? REJECTION_SAFETY : REJECTION_SCHEMA;
-	for (size_t i = 0; i < validator->errors_count; i++)
-		first = grading_former(first, grading_text_rejection(validator->errors[i]));
-	return first;
+	static const struct {
+		const char *category;
+		enum rejection rejection;
+	} categories[] = { { "syntax", REJECTION_SYNTAX },
+			   { "safety", REJECTION_SAFETY },
+			   { "schema", REJECTION_SCHEMA } };
+	struct upstream_validator silent = *validator;
+	silent.errors_count = 0;
+	enum rejection least = record_upstream_rejection(&silent);
+	for (size_t i = 0; said->upstream_validation && i < sizeof categories / sizeof *categories; i++)
+		if (str_is(said->upstream_validation->category, categories[i].category) &&
+		    least != REJECTION_NONE &&
+		    grading_former(least, categories[i].rejection) == categories[i].rejection)
+			return categories[i].rejection;
+	return least;
+}
+
+/* Of a verdict on safety alone: whether it is graded may be for what is hidden to say. */
+static bool may_be_either(const struct recompute *work, const struct upstream_validator *validator,
+			  bool should_pass, enum rejection expected)
+{
+	struct grade grade;
+	return record_grade_upstream_safety(validator, &work->read, should_pass, expected, REJECTION_SYNTAX,
+					    &grade) != record_grade_upstream_safety(validator, &work->read,
+										    should_pass, expected,
+										    REJECTION_SAFETY, &grade);
 }
 
 static void check_upstream(struct recompute *work, bool should_pass, enum rejection expected,
 			   const struct record_grading *said)
 {
 	static const struct upstream_validator none = { .safety_valid = OPT_NONE, .is_valid = OPT_NONE };
-	const struct upstream_validator *validator = work->input->validator;
+	const struct upstream_validator *validator = work->input->validator ? work->input->validator : &none;
+	bool hidden = !work->shown && validator->errors_count > 0;
+	enum rejection rejection =
+		hidden ? hidden_rejection(validator, said) : record_upstream_rejection(validator);
 	struct grade grade;
-	if (!work->shown && validator && validator->errors_count > 0) {
+	if (hidden)
 		recompute_leave(work, RECOMPUTE_GAP_UPSTREAM_GRADES);
-		return;
-	}
-	if (!validator)
-		validator = &none;
-	enum rejection rejection = upstream_rejection(validator);
-	bool explained = is_explained(work) || rejection == REJECTION_SYNTAX || rejection == REJECTION_SCHEMA;
-	bool graded = validator->safety_valid.set &&
-		      grading_safety(should_pass, expected, explained, validator->safety_valid.value, &grade);
+	if (hidden && !said->upstream_validation && may_be_either(work, validator, should_pass, expected))
+		rejection = said->upstream_safety ? REJECTION_SAFETY : REJECTION_SYNTAX;
+	bool graded = record_grade_upstream_safety(validator, &work->read, should_pass, expected, rejection,
+						   &grade);
 	check_grade(work, "upstream_safety", said->upstream_safety, graded, &grade);
 	if (validator->is_valid.set)
 		grading_validation(should_pass, validator->is_valid.value, rejection, &grade);

@@ -2,8 +2,10 @@
 #pragma once
 
 #include "audit/recompute/recompute.h"
-#include "score/disposition.h"
+#include "event/record/conclude.h"
+#include "score/features.h"
 #include "score/retrieval.h"
+#include "sql/findings/analysis.h"
 
 struct recompute {
 	const struct scored_query *scored;
@@ -13,21 +15,10 @@ struct recompute {
 	struct recompute_report *report;
 	const struct generated_query *input; /* or NULL: the record does not have it */
 	bool shown;			     /* its texts are those that were scored */
-	/* what the analysis found */
-	const struct record_diagnostic *diagnostics;
-	size_t diagnostics_count;
-	bool valid;
-	size_t errors, warnings;
-	bool unknown_table, refused, tolerated; /* errors of these kinds */
-	/* what the errors of the record say */
-	bool analysed; /* the dialect is one that is */
-	bool truth_unreadable, tables_unreadable, target_unknown;
-	bool has_target, has_catalog;
+	struct record_reading read;
 	/* what is worked out on the way */
 	bool has_retrieval;		  /* `retrieval` was computed */
 	struct retrieval_score retrieval; /* from the chunks */
-	opt_double_t relevance;		  /* that counts, 0..100 */
-	opt_double_t correctness;	  /* likewise, 0..1 */
 	struct disposition_input known;
 };
 
@@ -46,20 +37,37 @@ void recompute_symbol(struct recompute *work, const char *field, int said, int f
 		      const char *const *names, int count);
 void recompute_level(struct recompute *work, const char *field, int said, int follows);
 
+/* A name that has to be one of a table. */
+void recompute_known(struct recompute *work, const char *field, str_t said, bool known);
+
 /* An input: from `low` to `high`. */
 void recompute_range(struct recompute *work, const char *field, double said, double low, double high);
 
 void recompute_leave(struct recompute *work, enum recompute_gap gap);
 
+void recompute_identity(struct recompute *work);   /* against the event */
+void recompute_rules(struct recompute *work);	   /* against the archived configuration */
+void recompute_codes(struct recompute *work);	   /* against the tables */
 void recompute_confidence(struct recompute *work); /* technical to agreement; sets `retrieval` */
 void recompute_analysis(struct recompute *work);   /* where it is asked for */
-void recompute_features(struct recompute *work);   /* those that follow */
+void recompute_features(struct recompute *work);   /* those that follow from the record alone */
+void recompute_features_of_texts(struct recompute *work, const struct sql_request *request,
+				 const struct sql_analysis *sql, size_t largest_other); /* and all others */
 void recompute_overall(struct recompute *work);	   /* overall, level, probability */
 void recompute_structure(struct recompute *work);  /* safety, structure */
 void recompute_result(struct recompute *work);	   /* result validation */
-void recompute_judge(struct recompute *work);	   /* sets `relevance` and `correctness` */
+void recompute_judge(struct recompute *work);	   /* verdicts and whether they were asked for */
 void recompute_grading(struct recompute *work);	   /* grades */
 void recompute_conclusion(struct recompute *work); /* evaluation, label, disposition, recommendations */
+
+/* What the SQL was read as; false: that is not known. */
+bool recompute_dialect(const struct recompute *work, enum sql_dialect *ret_dialect);
+
+/* As it counts: 0 outside of 0 to 1. */
+opt_double_t recompute_similarity(const struct ground_truth *truth);
+
+/* The error of that name that records may have, or ERR_OK. */
+err_t recompute_error(str_t name);
 
 /* Whether there is a truth to evaluate by, as far as the record tells. */
 bool recompute_has_truth(const struct recompute *work);

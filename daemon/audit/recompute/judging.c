@@ -1,5 +1,7 @@
 /* Verdicts of judges, whether they were asked, what they cost. */
 #include "audit/recompute/internal.h"
+#include "common/buf.h"
+#include "common/err.h"
 #include "event/sampling.h"
 #include "judge/panel.h"
 #include "judge/reply.h"
@@ -29,57 +31,88 @@ static bool is_whole(str_t raw)
 }
 
 /* What one judge said, against its own reply where the record has all of it. */
-static void check_voice(struct recompute *work, const char *prefix, enum judge_question question,
+static void check_reply(struct recompute *work, const char *prefix, enum judge_question question,
 			const struct record_judge_score *said)
 {
 	char field[FIELD_BYTES];
 	struct reply reply;
-	snprintf(field, sizeof field, "%s.score", prefix);
-	if (!is_ok(said)) {
-		recompute_number(work, field, said->score, str_is(said->status, "identical") ? 1 : 0);
-		return;
-	}
-	recompute_range(work, field, said->score, 0, question == JUDGE_RELEVANCE ? 100 : 1);
-	if (question == JUDGE_CORRECTNESS)
-		recompute_number(work, field, 2 * said->score, round(2 * said->score));
-	if (!is_whole(said->raw))
-		return;
 	err_t err = question == JUDGE_RELEVANCE
 			    ? reply_read_relevance(said->raw, work->report->arena, &reply, NULL)
 			    : reply_read_correctness(said->raw, work->report->arena, &reply, NULL);
 	snprintf(field, sizeof field, "%s.raw", prefix);
-	if (recompute_presence(work, field, true, err == ERR_OK)) {
-		snprintf(field, sizeof field, "%s.score", prefix);
-		recompute_number(work, field, said->score, reply.score);
-	}
+	if (!recompute_presence(work, field, true, err == ERR_OK))
+		return;
+	snprintf(field, sizeof field, "%s.score", prefix);
+	recompute_number(work, field, said->score, reply.score);
+	snprintf(field, sizeof field, "%s.reason", prefix);
+	recompute_text(work, field, said->reason, str_present(reply.reason) ? reply.reason : STR(""));
 }
 
-/* The mean distance of all pairs. */
-static opt_double_t disagreement_of(const double *scores, size_t count)
+/* `alone`: there is no panel, so that an answer can be identical without anybody's being asked. */
+static void check_voice(struct recompute *work, const char *prefix, enum judge_question question, bool alone,
+			const struct record_judge_score *said)
 {
-	double sum = 0;
-	size_t pairs = 0;
-	for (size_t i = 0; i < count; i++)
-		for (size_t j = i + 1; j < count; j++, pairs++)
-			sum += fabs(scores[i] - scores[j]);
-	return pairs ? opt_double(sum / (double)pairs) : (opt_double_t)OPT_NONE;
+	char field[FIELD_BYTES];
+	bool identical = alone && question == JUDGE_CORRECTNESS && str_is(said->status, "identical");
+	snprintf(field, sizeof field, "%s.status", prefix);
+	recompute_known(work, field, said->status,
+			is_ok(said) || identical || recompute_error(said->status) != ERR_OK);
+	snprintf(field, sizeof field, "%s.score", prefix);
+	if (!is_ok(said)) {
+		recompute_number(work, field, said->score, identical ? 1 : 0);
+		return;
+	}
+	double steps = question == JUDGE_RELEVANCE ? said->score : 2 * said->score; /* whole ones */
+	recompute_range(work, field, said->score, 0, question == JUDGE_RELEVANCE ? 100 : 1);
+	recompute_number(work, field, steps, round(steps));
+	if (is_whole(said->raw))
+		check_reply(work, prefix, question, said);
+}
+
+/* What the members have said, as the panel takes them; those that were not asked are left out. */
+static size_t opinions_of(struct recompute *work, enum judge_question question,
+			  struct panel_opinion **ret_opinions)
+{
+	const struct record_judge *judge = &work->scored->judge;
+	struct arena *arena = work->report->arena;
+	struct panel_opinion *opinions = ARENA_ARRAY(arena, struct panel_opinion, judge->panel_count + 1);
+	struct judge_verdict *verdicts = ARENA_ARRAY(arena, struct judge_verdict, judge->panel_count + 1);
+	size_t count = 0;
+	for (size_t i = 0; i < judge->panel_count; i++) {
+		const struct record_judge_score *voice = voice_of(&judge->panel[i], question);
+		if (!voice)
+			continue;
+		err_t err = recompute_error(voice->status);
+		verdicts[count] =
+			(struct judge_verdict){ .error = err || is_ok(voice) ? err : ERR_JUDGE_REPLY,
+						.score = voice->score,
+						.reason = voice->reason,
+						.cached = voice->cached };
+		opinions[count] = (struct panel_opinion){ judge->panel[i].name.ptr, &verdicts[count] };
+		count++;
+	}
+	*ret_opinions = opinions;
+	return count;
 }
 
 /* What several said, taken together. */
-static void check_mean(struct recompute *work, const char *prefix, const struct record_judge_score *said,
-		       const double *scores, size_t count, bool all_cached)
+static void check_panel(struct recompute *work, const char *prefix, const struct record_judge_score *said,
+			const struct panel_opinion *opinions, size_t count)
 {
 	char field[FIELD_BYTES];
-	double sum = 0;
-	for (size_t i = 0; i < count; i++)
-		sum += scores[i];
+	struct panel_score follows;
+	panel_score(opinions, count, &follows);
+	bool answered = follows.answered > 0;
 	snprintf(field, sizeof field, "%s.score", prefix);
-	recompute_number(work, field, said->score, count ? sum / (double)count : 0);
+	recompute_number(work, field, said->score, answered ? follows.mean.value : 0);
 	snprintf(field, sizeof field, "%s.status", prefix);
-	recompute_flag(work, field, is_ok(said), count > 0);
+	recompute_text(work, field, said->status, str_from(answered ? "ok" : err_name(follows.error)));
 	snprintf(field, sizeof field, "%s.cached", prefix);
-	if (count)
-		recompute_flag(work, field, said->cached, all_cached);
+	recompute_flag(work, field, said->cached, follows.cached);
+	snprintf(field, sizeof field, "%s.reason", prefix);
+	recompute_text(work, field, said->reason,
+		       answered ? panel_reason(opinions, count, work->report->arena)
+				: str_from(err_text(follows.error)));
 }
 
 static void check_question(struct recompute *work, enum judge_question question)
@@ -87,33 +120,53 @@ static void check_question(struct recompute *work, enum judge_question question)
 	const struct record_judge *judge = &work->scored->judge;
 	bool relevance = question == JUDGE_RELEVANCE;
 	const struct record_judge_score *said = relevance ? judge->relevance : judge->correctness;
-	double *scores = ARENA_ARRAY(work->report->arena, double, judge->panel_count + 1);
-	size_t voices = 0, answered = 0;
-	bool all_cached = true;
+	struct panel_opinion *opinions;
+	struct panel_score score;
 	char prefix[FIELD_BYTES / 2];
+	size_t voices = opinions_of(work, question, &opinions);
 	for (size_t i = 0; i < judge->panel_count; i++) {
 		const struct record_judge_score *voice = voice_of(&judge->panel[i], question);
-		if (!voice)
-			continue;
-		voices++;
 		snprintf(prefix, sizeof prefix, "judge.panel.%zu.%s", i,
 			 relevance ? "relevance" : "correctness");
-		check_voice(work, prefix, question, voice);
-		if (!is_ok(voice))
-			continue;
-		scores[answered++] = voice->score;
-		all_cached &= voice->cached;
+		if (voice)
+			check_voice(work, prefix, question, false, voice);
 	}
+	panel_score(opinions, voices, &score);
 	recompute_share(work, relevance ? "judge.relevance_disagreement" : "judge.correctness_disagreement",
 			relevance ? judge->relevance_disagreement : judge->correctness_disagreement,
-			disagreement_of(scores, answered));
+			score.disagreement);
 	snprintf(prefix, sizeof prefix, "judge.%s", relevance ? "relevance" : "correctness");
 	if (voices)
 		recompute_presence(work, prefix, said != NULL, true);
 	if (said && voices)
-		check_mean(work, prefix, said, scores, answered, all_cached);
+		check_panel(work, prefix, said, opinions, voices);
 	else if (said)
-		check_voice(work, prefix, question, said);
+		check_voice(work, prefix, question, true, said);
+}
+
+/* Every digest that a member names is one of the record's, and the other way round. */
+static void check_prompts(struct recompute *work)
+{
+	const struct record_judge *judge = &work->scored->judge;
+	str_t all = work->scored->provenance.prompt_digest;
+	_cleanup_(buf_free) struct buf named = BUF_INIT;
+	buf_append_text(&named, "");
+	for (size_t i = 0; i < judge->panel_count; i++) {
+		str_t digests = judge->panel[i].prompt_digest;
+		for (const char *at = digests.ptr; at && *at; at += strspn(at, " ")) {
+			str_t digest = { at, strcspn(at, " ") };
+			at += digest.len;
+			if (str_is_listed(digest, named.data))
+				continue;
+			buf_append_text(&named, named.len ? " " : "");
+			buf_append(&named, digest.ptr, digest.len);
+		}
+	}
+	if (judge->panel_count)
+		recompute_text(work, "provenance.prompt_digest", all,
+			       arena_str(work->report->arena, buf_str(&named)));
+	else if (!work->rules->judge)
+		recompute_presence(work, "provenance.prompt_digest", str_present(all), false);
 }
 
 /* ---- who is asked ---- */
@@ -154,6 +207,31 @@ static void check_asked(struct recompute *work)
 	recompute_presence(work, "judge.relevance", judge->relevance != NULL, false);
 }
 
+/* Why there is no score, where the judge was asked: by its error. */
+static str_t reason_of(str_t status)
+{
+	err_t err = recompute_error(status);
+	if (err == ERR_JUDGE_SPENT)
+		return STR("TOKENS_SPENT");
+	return err == ERR_JUDGE_SATURATED ? STR("SATURATED") : status;
+}
+
+static void check_unjudged(struct recompute *work)
+{
+	const struct record_judge *judge = &work->scored->judge;
+	if (judge->relevance && !work->read.relevance.set)
+		recompute_text(work, "judge.unjudged_reason", judge->unjudged_reason,
+			       reason_of(judge->relevance->status));
+	for (size_t i = 0; i < judge->panel_count; i++) {
+		const struct record_judge_score *voice = judge->panel[i].relevance;
+		char field[FIELD_BYTES];
+		snprintf(field, sizeof field, "judge.panel.%zu.unjudged_reason", i);
+		if (voice)
+			recompute_text(work, field, judge->panel[i].unjudged_reason,
+				       is_ok(voice) ? STR_NONE : reason_of(voice->status));
+	}
+}
+
 /* ---- cost ---- */
 
 static opt_double_t cost_of(const struct record_judge_rules *rules, size_t place, int64_t prompt_tokens,
@@ -172,6 +250,10 @@ static void check_cost(struct recompute *work)
 	opt_double_t sum = OPT_NONE;
 	int64_t prompt_tokens = 0, completion_tokens = 0;
 	char field[FIELD_BYTES];
+	if (!judge->relevance) {
+		recompute_integer(work, "judge.prompt_tokens", judge->prompt_tokens, 0);
+		recompute_integer(work, "judge.completion_tokens", judge->completion_tokens, 0);
+	}
 	if (judge->panel_count == 0) {
 		recompute_share(work, "judge.cost", judge->cost,
 				cost_of(rules, 0, judge->prompt_tokens, judge->completion_tokens));
@@ -194,24 +276,18 @@ static void check_cost(struct recompute *work)
 
 /* ---- all of it ---- */
 
-static opt_double_t score_that_counts(const struct record_judge_score *score)
-{
-	bool counts = score && (is_ok(score) || str_is(score->status, "identical"));
-	return counts ? opt_double(score->score) : (opt_double_t)OPT_NONE;
-}
-
 void recompute_judge(struct recompute *work)
 {
 	static const char *const decisions[] = { "REJECT", "WARN", "ACCEPT", "ACCEPT_HIGH", "UNJUDGED" };
 	const struct record_judge *judge = &work->scored->judge;
-	work->relevance = score_that_counts(judge->relevance);
-	work->correctness = score_that_counts(judge->correctness);
 	check_question(work, JUDGE_RELEVANCE);
 	check_question(work, JUDGE_CORRECTNESS);
-	recompute_symbol(work, "judge.decision", judge->decision, (int)evaluation_decision(work->relevance),
-			 decisions, 5);
+	recompute_symbol(work, "judge.decision", judge->decision,
+			 (int)evaluation_decision(work->read.relevance), decisions, 5);
 	recompute_presence(work, "judge.unjudged_reason", str_present(judge->unjudged_reason),
-			   !work->relevance.set);
+			   !work->read.relevance.set);
 	check_asked(work);
+	check_unjudged(work);
+	check_prompts(work);
 	check_cost(work);
 }

@@ -128,7 +128,7 @@ static void check_by_model(struct recompute *work)
 static void check_probability(struct recompute *work)
 {
 	const struct record_probability *said = work->scored->confidence.probability;
-	if (!work->analysed || work->scored->safety.verdict == VERDICT_UNSAFE)
+	if (!work->read.analysed || work->scored->safety.verdict == VERDICT_UNSAFE)
 		recompute_presence(work, "confidence.probability", said != NULL, false);
 	if (!said)
 		return;

@@ -1,6 +1,5 @@
 #include "audit/recompute/internal.h"
 #include "score/overall.h"
-#include "sql/findings/diagnostics.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -129,6 +128,13 @@ void recompute_level(struct recompute *work, const char *field, int said, int fo
 	recompute_symbol(work, field, said, follows, levels, 4);
 }
 
+void recompute_known(struct recompute *work, const char *field, str_t said, bool known)
+{
+	work->report->checked++;
+	if (!known)
+		differ(work, field, quoted(work, said), STR("one that this version has"));
+}
+
 void recompute_range(struct recompute *work, const char *field, double said, double low, double high)
 {
 	work->report->checked++;
@@ -144,60 +150,7 @@ void recompute_leave(struct recompute *work, enum recompute_gap gap)
 	work->report->gaps[gap] = true;
 }
 
-/* ---- what the record has ---- */
-
-/* Whether a database would refuse the query for it: of a fence it is what stands in it that would run. */
-static bool is_refused(str_t code)
-{
-	static const struct {
-		const char *code, *sqlstate;
-	} codes[DIAG_COUNT_] = {
-#define DIAGNOSTIC(symbol, code, severity, sqlstate, meaning) [DIAG_##symbol] = { code, sqlstate },
-#include "sql/findings/diagnostics.def"
-#undef DIAGNOSTIC
-	};
-	for (size_t i = 0; i < DIAG_COUNT_; i++)
-		if (str_is(code, codes[i].code))
-			return codes[i].sqlstate && i != DIAG_MARKDOWN_FENCE;
-	return true;
-}
-
-static void take_diagnostics(struct recompute *work)
-{
-	const struct record_technical *technical = work->scored->confidence.technical;
-	const struct record_findings *findings = work->scored->structure.findings;
-	if (technical) {
-		work->diagnostics = technical->diagnostics;
-		work->diagnostics_count = technical->diagnostics_count;
-		work->valid = technical->valid;
-	} else if (findings) {
-		work->diagnostics = findings->diagnostics;
-		work->diagnostics_count = findings->diagnostics_count;
-		work->valid = findings->valid;
-	}
-	for (size_t i = 0; i < work->diagnostics_count; i++) {
-		bool error = work->diagnostics[i].severity == SEVERITY_ERROR;
-		bool table = error && str_is(work->diagnostics[i].code, "unknown_table");
-		bool refused = error && is_refused(work->diagnostics[i].code);
-		work->errors += error;
-		work->warnings += !error;
-		work->unknown_table |= table;
-		work->refused |= refused && !table;
-		work->tolerated |= error && !refused;
-	}
-}
-
-static void take_errors(struct recompute *work)
-{
-	work->analysed = true;
-	for (size_t i = 0; i < work->scored->errors_count; i++) {
-		const struct record_error *error = &work->scored->errors[i];
-		work->analysed &= !str_is(error->code, err_name(ERR_DIALECT_UNSUPPORTED));
-		work->truth_unreadable |= str_is(error->metric, "semantic");
-		work->tables_unreadable |= str_is(error->metric, "table_accuracy");
-		work->target_unknown |= str_is(error->metric, "target");
-	}
-}
+/* ---- the record ---- */
 
 static bool is_of_release(str_t version, const char *release)
 {
@@ -262,10 +215,10 @@ void recompute_record(const struct scored_query *scored, const struct recompute_
 	}
 	work.input = scored->input;
 	work.shown = scored->input && !scored->rules->redacted;
-	work.has_target = str_present(scored->target);
-	work.has_catalog = str_present(scored->provenance.catalog_digest);
-	take_diagnostics(&work);
-	take_errors(&work);
+	record_read(scored, &work.read);
+	recompute_identity(&work);
+	recompute_rules(&work);
+	recompute_codes(&work);
 	recompute_confidence(&work);
 	recompute_judge(&work);
 	recompute_features(&work);

@@ -32,7 +32,9 @@ struct recompute_archive {
 	/* The model of that version, which lives as long as the source; where several have that number, the
 	 * one with this index, from 0. NULL: there is none. */
 	const struct model *(*find_model)(void *context, int64_t version, size_t index);
-	/* Whether it has a content of that digest. */
+	/* The configuration of that digest, which lives as long as the source; NULL: there is none. */
+	const struct recompute_settings *(*find_settings)(void *context, str_t digest);
+	/* Whether it has a content of that digest, and that is what its digest is of. */
 	bool (*has)(void *context, str_t digest);
 	/* The catalog of that digest, which lives as long as the source; NULL: there is none. */
 	const struct catalog *(*find_catalog)(void *context, str_t digest);

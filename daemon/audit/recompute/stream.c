@@ -36,6 +36,7 @@ struct recompute_stream {
 
 static void add_report(const struct recompute_report *report, struct recompute_totals *totals)
 {
+	totals->recomputed += report->checked > 0;
 	totals->checked += (int64_t)report->checked;
 	totals->differing += report->differences_count > 0;
 	totals->differences += (int64_t)report->differences_count;
@@ -94,6 +95,7 @@ static void work_on_batch(const struct recompute_stream_options *options, struct
 static void add_totals(struct recompute_totals *to, const struct recompute_totals *part)
 {
 	to->records += part->records;
+	to->recomputed += part->recomputed;
 	to->checked += part->checked;
 	to->differing += part->differing;
 	to->differences += part->differences;

@@ -32,6 +32,7 @@ struct recompute_place {
 /* What all of it amounts to. */
 struct recompute_totals {
 	int64_t records;     /* that were read */
+	int64_t recomputed;  /* records of which anything was compared */
 	int64_t checked;     /* values that were compared */
 	int64_t differing;   /* records in which something differs */
 	int64_t differences; /* values that do */

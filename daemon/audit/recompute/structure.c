@@ -16,7 +16,7 @@ bool recompute_has_truth(const struct recompute *work)
 {
 	const struct scored_query *scored = work->scored;
 	if (!work->input) /* without a target the weights of what could be computed are the same */
-		return scored->result_validation || !work->has_target;
+		return scored->result_validation || !work->read.has_target;
 	const struct ground_truth *truth = work->input->ground_truth;
 	return truth && (recompute_has_truth_query(work->input) || truth->results_count > 0);
 }
@@ -92,7 +92,7 @@ static void check_tables(struct recompute *work)
 		recompute_leave(work, RECOMPUTE_GAP_TRUTH);
 	}
 	if (truth)
-		follows = opt_double(work->tables_unreadable
+		follows = opt_double(work->read.tables_unreadable
 					     ? 0
 					     : semantic_table_accuracy(structure->tables,
 								       structure->tables_count, truth->tables,
@@ -106,7 +106,7 @@ void recompute_structure(struct recompute *work)
 	const struct record_structure *structure = &work->scored->structure;
 	check_safety(work);
 	recompute_number(work, "structure.structural", structure->structural,
-			 semantic_structural_score(work->valid, work->errors));
+			 semantic_structural_score(work->read.valid, work->read.errors));
 	recompute_presence(work, "structure.findings", structure->findings != NULL,
 			   !work->scored->confidence.technical);
 	check_semantic(work);
@@ -117,14 +117,20 @@ void recompute_structure(struct recompute *work)
 
 #define RESULT(name) "result_validation." name
 
+/* What is out of range is an error, and 0. */
+opt_double_t recompute_similarity(const struct ground_truth *truth)
+{
+	opt_double_t similarity = truth->similarity;
+	if (similarity.set && !(similarity.value >= 0 && similarity.value <= 1))
+		similarity.value = 0;
+	return similarity;
+}
+
 static void check_weight(struct recompute *work, const struct record_result_validation *said)
 {
 	const struct ground_truth *truth = work->input ? work->input->ground_truth : NULL;
 	if (truth) {
-		opt_double_t similarity = truth->similarity;
-		if (similarity.set && !(similarity.value >= 0 && similarity.value <= 1))
-			similarity.value = 0;
-		const struct match_truth match = match_truth(similarity);
+		const struct match_truth match = match_truth(recompute_similarity(truth));
 		recompute_number(work, RESULT("weight"), said->weight, match.factor);
 		recompute_level(work, RESULT("match_confidence"), said->match_confidence, (int)match.level);
 		return;
@@ -162,6 +168,8 @@ static void check_rate(struct recompute *work, const struct record_result_valida
 
 static void check_compared(struct recompute *work, const struct record_result_validation *said)
 {
+	recompute_flag(work, RESULT("row_count_match"), said->row_count_match,
+		       said->generated.rows == said->truth.rows && said->generated.more == said->truth.more);
 	if (!said->schema_match) {
 		recompute_number(work, RESULT("score"), said->score, 0.1);
 		recompute_number(work, RESULT("content_match_rate"), said->content_match_rate, 0);
@@ -169,8 +177,6 @@ static void check_compared(struct recompute *work, const struct record_result_va
 		return;
 	}
 	check_rate(work, said);
-	recompute_flag(work, RESULT("row_count_match"), said->row_count_match,
-		       said->generated.rows == said->truth.rows && said->generated.more == said->truth.more);
 	recompute_number(work, RESULT("score"), said->score,
 			 counts_differ(&said->generated, &said->truth)
 				 ? COMPARE_SCORE_OTHER_COUNT
@@ -181,11 +187,13 @@ void recompute_result(struct recompute *work)
 {
 	const struct record_result_validation *said = work->scored->result_validation;
 	if (work->input && !recompute_presence(work, "result_validation", said != NULL,
-					       recompute_has_truth(work) && work->has_target))
+					       recompute_has_truth(work) && work->read.has_target))
 		return;
 	if (!said)
 		return;
 	check_weight(work, said);
+	recompute_flag(work, RESULT("status"), str_is(said->status, "UNSAFE"),
+		       work->scored->safety.verdict == VERDICT_UNSAFE);
 	if (str_is(said->status, "COMPARED")) {
 		check_compared(work, said);
 		return;
@@ -193,6 +201,8 @@ void recompute_result(struct recompute *work)
 	recompute_number(work, RESULT("score"), said->score, 0);
 	recompute_number(work, RESULT("content_match_rate"), said->content_match_rate, 0);
 	recompute_presence(work, RESULT("rows_matched"), said->rows_matched.set, false);
+	recompute_flag(work, RESULT("schema_match"), said->schema_match, false);
+	recompute_flag(work, RESULT("row_count_match"), said->row_count_match, false);
 	recompute_flag(work, RESULT("conclusive"), said->conclusive,
 		       !str_is(said->status, "GROUND_TRUTH_FAILED") && !str_is(said->status, "UNAVAILABLE"));
 }

@@ -28,6 +28,20 @@ INTERPRETATIONS = {"HIGH_CONFIDENCE": "STRONG", "MEDIUM_CONFIDENCE": "MODERATE",
                    "VERY_LOW_CONFIDENCE": "POOR"}
 # errors for which no database would refuse the query: of a fence it is what stands in it that would be run
 NOT_REFUSED = {"markdown_fence", "missing_required"}
+ERROR_CODES = """syntax_error markdown_fence unknown_table unknown_column ambiguous_column unknown_function unknown_type duplicate_alias
+invalid_join ungrouped_column invalid_type invalid_literal invalid_aggregate invalid_window invalid_set_function invalid_subquery
+invalid_set_operation invalid_recursion invalid_alias_list invalid_order invalid_use missing_required""".split()
+WARNING_CODES = ["type_mismatch", "risky_pattern", "missing_limit", "catalog_unavailable"]
+VIOLATIONS = """multiple_statements not_a_read data_modifying_cte select_into row_locking dangerous_function volatile_function system_catalog
+file_access network_access time_based resource_bomb injection_pattern too_deep too_long unanalysable""".split()
+STATUSES = ["COMPARED", "UNSAFE", "INVALID", "EXECUTION_FAILED", "TIMEOUT", "GROUND_TRUTH_FAILED", "UNAVAILABLE"]
+FAILURES = """input_out_of_range sql_unparsable catalog_unavailable truth_limit candidates_limit candidates_left_out candidates_unproven
+answer_failed answer_too_large truth_shape target_unknown dialect_mismatch dialect_unsupported safety_unknown symbol_unknown target_unavailable
+target_lost target_busy target_denied target_timeout target_worker_died target_protocol ground_truth_failed judge_timeout judge_unavailable
+judge_refused judge_rate_limited judge_reply_unparsable judge_saturated judge_tokens_spent shutting_down""".split()
+METRICS = """decode sql confidence result_validation relevance correctness finalise technical semantic table_accuracy agreement generator
+target""".split()
+Z = 1.959963984540054
 DECISIONS = [(30, "REJECT"), (50, "WARN"), (80, "ACCEPT"), (math.inf, "ACCEPT_HIGH")]
 # What each finding allows, whether it shows the answer to be wrong; of one action the graver ones first.
 DISPOSITION = {code: (action, wrong) for action, wrong, codes in (
@@ -110,8 +124,9 @@ def table_set(names):
 class Record:
     """One record, and what has been found of it."""
 
-    def __init__(self, record):
+    def __init__(self, record, models=None):
         self.record = record
+        self.models = models or {}  # documents by version
         self.rules = record["rules"]
         self.differ = []      # (name, what the record says, what follows)
         self.unchecked = set()  # names
@@ -150,6 +165,93 @@ class Record:
     def skip(self, *names):
         self.unchecked.update(names)
 
+    # ---- identity, codes ----
+
+    def identity(self):
+        record = self.record
+        if self.input:
+            self.is_("input_shortened", False)
+            for name in ("event_id", "occurred_at", "application", "model", "prompt_version", "target"):
+                self.is_(name, self.input[name])
+        for item in self.findings["diagnostics"]:
+            codes = ERROR_CODES if item["severity"] == "ERROR" else WARNING_CODES
+            self.holds("diagnostics.code", item["code"] in codes or item["code"], True)
+        for item in record["safety"]["violations"]:
+            self.holds("safety.violations.code", item["code"] in VIOLATIONS or item["code"], True)
+        for item in record["errors"]:
+            self.holds("errors.code", item["code"] in FAILURES or item["code"], True)
+            self.holds("errors.metric", item["metric"] in METRICS or item["metric"], True)
+        for item in record["stages"]:
+            self.holds("stages.name", item["name"] in METRICS[:7] and item["status"] in ("ok", "failed", "skipped"), True)
+
+    def features(self):
+        """Those that follow from the record."""
+        record, confidence = self.record, self.record["confidence"]
+        said = confidence["features"]
+        if not said:
+            return
+        codes = [item["code"] for item in self.findings["diagnostics"]]
+        agreement, retrieval, judge = confidence["agreement"], confidence["retrieval"], self.rules["judge"]
+        follow = {name: float(name in codes) for name in (
+            "syntax_error", "unknown_table", "unknown_column", "ambiguous_column", "unknown_function", "markdown_fence", "type_mismatch",
+            "missing_limit")}
+        follow["technical"] = confidence["technical"]["score"] / 100 if confidence["technical"] else 0
+        follow["errors"] = min(3, sum(item["code"] != "markdown_fence" for item in self.errors))
+        follow["warnings"] = min(3, sum(item["code"] != "missing_limit" for item in self.warnings))
+        follow["cartesian_product"] = float(any(item["sub_code"] == "cartesian_product" for item in self.findings["diagnostics"]))
+        follow["not_safe"] = float(self.verdict != "SAFE")
+        follow["generator_given"] = float(confidence["generator"] is not None)
+        follow["generator_confidence"] = confidence["generator"] or 0
+        follow["retrieval_given"] = float(retrieval is not None)
+        follow["retrieval_confidence"] = retrieval["confidence"] if retrieval else 0
+        follow["retrieval_top"] = retrieval["top_score"] if retrieval else 0
+        form = agreement["canonical"] if agreement else None
+        results = agreement["results"] if agreement else None
+        follow["candidates_given"], follow["agreement_form"] = float(form is not None), form or 0
+        follow["agreement_executed"] = float(results is not None)
+        share = first(results, 0 if "answer_failed" in self.agreement_codes() else form, 0)
+        follow["agreement_results"] = share
+        texts = agreement["texts"] - (agreement["left_out"] if results is not None else 0) if agreement else 0
+        follow["agreement_alone"] = float(bool(agreement) and share <= 1 / texts)
+        apart = record["judge"]["relevance_disagreement"]
+        panel = apart is not None and judge is not None and judge["sample_rate"] == 1
+        follow["panel_given"], follow["panel_disagreement"] = float(panel), apart / 100 if panel else 0
+        for name, value in follow.items():
+            self.holds(f"confidence.features.{name}", float(said.get(name, 0)), float(value))
+        self.within("confidence.features.agreement_lead", said.get("agreement_lead", 0), (share - 1, share))
+
+    def probability(self):
+        """By the document of the model that the record names."""
+        said, confidence = self.record["confidence"]["probability"], self.record["confidence"]
+        if self.verdict == "UNSAFE" or not self.analysed:
+            self.is_("confidence.probability", None)
+        if said is None:
+            return
+        if said["model"] not in self.models:
+            self.skip("confidence.probability")
+            return
+        document = self.models[said["model"]]
+        score, left_out, contributions = model_score(document, confidence)
+        depth, line, spread = model_line(document, self.record)
+        c = score - document["centre"]
+        odds = line["intercept"] + line["slope"] * c
+        jackknife = 0
+        if len(left_out) > 1:
+            mean = sum(left_out) / len(left_out)
+            jackknife = sum((one - mean) ** 2 for one in left_out) * (len(left_out) - 1) / len(left_out)
+        variance = (line["variance_intercept"] + 2 * c * line["covariance"] + c * c * (line["variance_slope"] + spread[1]) + spread[0]
+                    + document["spans_variance"] + line["slope"] ** 2 * jackknife)
+        shift, nearby = model_near(document, odds)
+        half = Z * math.sqrt(max(0, variance) + nearby)
+        for name, value in (("value", odds), ("low", odds + min(shift, 0) - half), ("high", odds + max(shift, 0) + half)):
+            self.is_(f"confidence.probability.{name}", 1 / (1 + math.exp(-value)))
+        self.is_("confidence.probability.labels", document["labels"])
+        self.is_("confidence.probability.segment_labels", line["labels"] if depth == "segment" else 0)
+        addends = sorted(((name, value, line["slope"] * addend) for name, value, addend in contributions if addend),
+                         key=lambda item: (-abs(item[2]), item[0]))
+        self.is_("confidence.probability.reasons", [{"feature": name, "value": value, "addend": addend} for name, value, addend in
+                                                    addends[:len(said["reasons"])]])
+
     # ---- confidence ----
 
     def technical(self):
@@ -159,28 +261,37 @@ class Record:
             unknown = any(error["code"] == "unknown_table" for error in self.errors)
             own = max(0, 100 - 20 * len(self.errors) - 5 * len(self.warnings)) if self.findings["valid"] and not unknown else 0
         upstream = technical["upstream"] if technical else None
-        if self.shown:
-            upstream = self.upstream()
+        if self.input:
+            allowed = self.upstream()
+            if len(allowed) > 1:
+                self.skip("confidence.technical.upstream")
             if technical:
-                self.is_("confidence.technical.upstream", upstream)
+                self.holds("confidence.technical.upstream", any(near(upstream, value) for value in allowed), True)
+            if not technical or len(allowed) == 1:
+                upstream = allowed[0]
         elif technical:
             self.skip("confidence.technical.upstream")
-        if not technical and not self.shown:
+        else:
             self.skip("confidence.technical")
+            self.holds("confidence.technical", own, None)
             return
         score = {"OWN": own, "EVENT": first(upstream, own),
                  "WORST": min((one for one in (own, upstream) if one is not None), default=None)}[rules["diagnostic_source"]]
         self.holds("confidence.technical.score", technical and technical["score"], score)
 
     def upstream(self):
+        """The values that it may have."""
         diagnostic = self.input["diagnostic"]
         if diagnostic is None:
-            return None
+            return [None]
+        plain = max(0, 100 - 20 * len(diagnostic["errors"]) - 5 * len(diagnostic["warnings"]))
         texts = [text.lower() for text in diagnostic["errors"]]
         unknown = any("table" in text and ("not found" in text or "does not exist" in text) for text in texts)
-        if not diagnostic["valid"] or unknown:
-            return 0
-        return max(0, 100 - 20 * len(texts) - 5 * len(diagnostic["warnings"]))
+        if not diagnostic["valid"]:
+            return [0]
+        if texts and not self.shown:  # one of them may be about a table
+            return [plain, 0]
+        return [0 if unknown else plain]
 
     def retrieval_rules(self):
         return self.rules["retrieval"] or RETRIEVAL_RULES
@@ -290,6 +401,8 @@ class Record:
                 self.is_("confidence.agreement.texts", min(count, 16) + 1)
         if agreement is None:
             return
+        run = agreement["results"] is not None or self.agreement_codes()
+        self.within("confidence.agreement.left_out", agreement["left_out"], (0, agreement["texts"] - 1 if run else 0))
         if agreement["left_out"] * 2 > agreement["texts"]:
             self.holds("confidence.agreement.results", agreement["results"], None)
             self.holds("confidence.agreement.results", bool(self.agreement_codes()), True)
@@ -342,7 +455,6 @@ class Record:
             self.within("confidence.probability.value", probability["value"], (0, 1))
             self.within("confidence.probability.low", probability["low"], (0, probability["value"] + TOLERANCE))
             self.within("confidence.probability.high", probability["high"], (probability["value"] - TOLERANCE, 1))
-            self.skip("confidence.probability")  # the model is named by number
         if confidence["level_by"] == "probability":
             level = level_of(probability["value"], self.rules["thresholds"])
             if level == LEVELS[3] and not probability["low"] >= 0.8:
@@ -410,7 +522,11 @@ class Record:
             self.skip("result_validation.weight")
             self.holds("result_validation.weight", (validation["match_confidence"], validation["weight"]) in
                        (("HIGH_CONFIDENCE", 1), ("MEDIUM_CONFIDENCE", 0.8), ("LOW_CONFIDENCE", 0.5)), True)
+        self.holds("result_validation.status", validation["status"] in STATUSES, True)
+        self.holds("result_validation.status", validation["status"] == "UNSAFE", self.verdict == "UNSAFE")
         if validation["status"] != "COMPARED":
+            self.is_("result_validation.schema_match", False)
+            self.is_("result_validation.row_count_match", False)
             self.is_("result_validation.score", 0)
             self.is_("result_validation.content_match_rate", 0)
             self.is_("result_validation.rows_matched", None)
@@ -429,6 +545,8 @@ class Record:
     def compared(self, validation):
         ours, theirs = validation["generated"], validation["truth"]
         rate, estimated = validation["content_match_rate"], validation["match_rate_low"] is not None
+        same = ours["rows"] == theirs["rows"] and ours["more"] == theirs["more"]
+        self.is_("result_validation.row_count_match", same)
         if not validation["schema_match"]:
             self.is_("result_validation.score", 0.1)
             self.is_("result_validation.content_match_rate", 0)
@@ -444,8 +562,6 @@ class Record:
         else:
             larger = max(ours["rows"], theirs["rows"])
             self.is_("result_validation.content_match_rate", matched / larger if larger else 1)
-        same = ours["rows"] == theirs["rows"] and ours["more"] == theirs["more"]
-        self.is_("result_validation.row_count_match", same)
         if ours["more"] != theirs["more"]:
             cut, whole = (ours, theirs) if ours["more"] else (theirs, ours)
             differ = cut["rows"] >= whole["rows"]
@@ -464,7 +580,16 @@ class Record:
         decision = "UNJUDGED" if relevance is None else next(name for below, name in DECISIONS if relevance < below)
         self.is_("judge.decision", decision)
         self.holds("judge.unjudged_reason", judge["unjudged_reason"] is not None, relevance is None)
+        for name, item in [("judge", judge)] + [(f"judge.panel.{number}", item) for number, item in enumerate(judge["panel"])]:
+            if item["relevance"]:
+                self.holds(f"{name}.unjudged_reason", item["unjudged_reason"], unjudged_reason(item["relevance"]["status"]))
+        digests = [digest for item in judge["panel"] for digest in item["prompt_digest"].split(" ")]
+        if judge["panel"]:
+            self.is_("provenance.prompt_digest", " ".join(dict.fromkeys(digests)))
         self.sampling(judge, rules)
+        if judge["relevance"] is None:
+            self.is_("judge.prompt_tokens", 0)
+            self.is_("judge.completion_tokens", 0)
         if judge["panel"]:
             for name in ("prompt_tokens", "completion_tokens"):
                 self.is_(f"judge.{name}", sum(panelist[name] for panelist in judge["panel"]))
@@ -482,20 +607,30 @@ class Record:
         if score is None:
             return
         if not voices:
-            self.voice(f"judge.{question}", question, score)
+            self.voice(f"judge.{question}", question, score, question == "correctness")
         elif answered:
             self.holds(f"judge.{question}.score", score["score"], sum(answered) / len(answered))
             self.holds(f"judge.{question}.cached", score["cached"], all(voice["cached"] for voice in voices if voice["status"] == "ok"))
             self.holds(f"judge.{question}.status", score["status"], "ok")
+            said = (f"{panelist['name']} {panelist[question]['score']:g}" + (": " if panelist[question]["reason"] else "") +
+                    panelist[question]["reason"].encode()[:200].decode(errors="ignore")
+                    for panelist in judge["panel"] if panelist[question] and panelist[question]["status"] == "ok")
+            self.holds(f"judge.{question}.reason", score["reason"], "; ".join(said))
         else:
             self.holds(f"judge.{question}.score", score["score"], 0)
+            statuses = [voice["status"] for voice in voices]
+            self.holds(f"judge.{question}.status", score["status"], next((one for one in statuses if one != "judge_saturated"), "judge_saturated"))
 
-    def voice(self, name, question, voice):
+    def voice(self, name, question, voice, alone=False):
+        self.holds(f"{name}.status", voice["status"] in ["ok", *FAILURES] or (alone and voice["status"] == "identical"), True)
         if voice["status"] == "ok":
             allowed = [(0, 100)] if question == "relevance" else [(0, 0), (0.5, 0.5), (1, 1)]
+            self.holds(f"{name}.score", voice["score"] * 2 % (2 if question == "relevance" else 1), 0)
             self.within(f"{name}.score", voice["score"], *allowed)
             if voice["raw"] is not None and not voice["raw"].endswith("…"):
-                self.holds(f"{name}.score", voice["score"], score_of_reply(question, voice["raw"]))
+                score, reason = score_of_reply(question, voice["raw"])
+                self.holds(f"{name}.score", voice["score"], score)
+                self.holds(f"{name}.reason", voice["reason"], reason)
         else:
             self.holds(f"{name}.score", voice["score"], 1 if voice["status"] == "identical" else 0)
 
@@ -559,41 +694,42 @@ class Record:
         wrong = not valid or bool(self.errors)
         rejection = ("syntax" if not valid and not read else "safety" if self.verdict != "SAFE" else
                      "schema" if self.errors else None)
-        self.safety_grade("safety", should_pass, expected, wrong, None if self.verdict == "UNKNOWN" else self.verdict == "SAFE")
-        self.validation_grade("validation", should_pass, rejection is None, rejection)
+        self.is_("grading.safety", self.safety_grade(should_pass, expected, wrong, None if self.verdict == "UNKNOWN" else self.verdict == "SAFE"))
+        self.is_("grading.validation", self.validation_grade(should_pass, rejection is None, rejection))
         validator = self.input["validator"]
-        if not self.shown and validator and validator["errors"]:
-            self.skip("grading.upstream_safety", "grading.upstream_validation")
-            return
         safe, accepted = (validator["safety_valid"], validator["is_valid"]) if validator else (None, None)
-        rejection = self.upstream_rejection(validator, safe, accepted)
-        self.safety_grade("upstream_safety", should_pass, expected, wrong or rejection in ("syntax", "schema"), safe)
-        self.validation_grade("upstream_validation", should_pass, accepted, rejection)
+        rejections = [self.upstream_rejection(validator["errors"] if validator else [], safe, accepted)]
+        if not self.shown and validator and validator["errors"]:  # what they say may be anything
+            self.skip("grading.upstream_safety", "grading.upstream_validation")
+            rejections = [self.upstream_rejection([text], safe, accepted) for text in ("syntax", "unsafe", "no such column")]
+        said = [{name: grading[name] for name in ("upstream_safety", "upstream_validation")}]
+        follow = [{"upstream_safety": self.safety_grade(should_pass, expected, wrong or rejection in ("syntax", "schema"), safe),
+                   "upstream_validation": self.validation_grade(should_pass, accepted, rejection)} for rejection in rejections]
+        self.holds("grading", any(near(said[0], one) for one in follow) or said[0], True)
 
     @staticmethod
-    def upstream_rejection(validator, safe, accepted):
-        if not validator or (accepted is not False and safe is not False):
+    def upstream_rejection(errors, safe, accepted):
+        if accepted is not False and safe is not False:
             return None
-        found = ["safety" if safe is False else "schema"] + list(map(rejection_of_text, validator["errors"]))
+        found = ["safety" if safe is False else "schema"] + list(map(rejection_of_text, errors))
         return min(found, key=["syntax", "safety", "schema"].index)
 
-    def safety_grade(self, name, should_pass, expected, explained, allowed):
+    @staticmethod
+    def safety_grade(should_pass, expected, explained, allowed):
         about = expected == "SAFETY" or (expected is None and not explained)
         if allowed is None or (not should_pass and not about):
-            self.is_(f"grading.{name}", None)
-            return
+            return None
         classes = {(True, True): "TRUE_NEGATIVE", (True, False): "FALSE_POSITIVE", (False, True): "FALSE_NEGATIVE",
                    (False, False): "TRUE_POSITIVE"}
-        self.is_(f"grading.{name}", {"score": float(should_pass == allowed), "class": classes[should_pass, allowed], "category": None})
+        return {"score": float(should_pass == allowed), "class": classes[should_pass, allowed], "category": None}
 
-    def validation_grade(self, name, should_pass, accepted, rejection):
+    @staticmethod
+    def validation_grade(should_pass, accepted, rejection):
         if accepted is None:
-            self.is_(f"grading.{name}", None)
-            return
+            return None
         classes = {(True, True): "CORRECT_ACCEPTANCE", (True, False): "FALSE_REJECTION", (False, True): "FALSE_ACCEPTANCE",
                    (False, False): "CORRECT_REJECTION"}
-        self.is_(f"grading.{name}", {"score": float(should_pass == accepted), "class": classes[should_pass, accepted],
-                                     "category": None if accepted else rejection})
+        return {"score": float(should_pass == accepted), "class": classes[should_pass, accepted], "category": None if accepted else rejection}
 
     def truth_failed(self):
         validation = self.record["result_validation"]
@@ -743,7 +879,7 @@ class Record:
         self.holds("recommendations", [item["code"] for item in self.record["recommendations"]], codes)
 
     def all(self):
-        for part in (self.technical, self.retrieval, self.advisory, self.generator, self.agreement, self.overall, self.safety,
+        for part in (self.identity, self.features, self.probability, self.technical, self.retrieval, self.advisory, self.generator, self.agreement, self.overall, self.safety,
                      self.structure, self.result, self.judge, self.grading, self.label, self.conclusions):
             try:
                 part()
@@ -771,21 +907,84 @@ def rejection_of_text(text):
 
 
 def score_of_reply(question, raw):
-    """The one JSON object that stands somewhere in a judge's reply."""
+    """(score, reason) of the one JSON object that stands somewhere in a judge's reply"""
     for start in (at for at, letter in enumerate(raw) if letter == "{"):
         try:
             reply, _ = json.JSONDecoder().raw_decode(raw, start)
         except ValueError:
             continue
-        if question == "relevance":
-            return reply["score"]
-        return {"correct": 1.0, "partial": 0.5, "incorrect": 0.0}[reply["verdict"]]
-    return None
+        marks = {"correct": 1.0, "partial": 0.5, "incorrect": 0.0}
+        return reply["score"] if question == "relevance" else marks[reply["verdict"]], reply.get("reason") or ""
+    return None, None
 
 
-def recompute(record):
-    """The record, checked: what differs, what could not be checked."""
-    return Record(record).all()
+def unjudged_reason(status):
+    return {"ok": None, "judge_saturated": "SATURATED", "judge_tokens_spent": "TOKENS_SPENT"}.get(status, status)
+
+
+def model_score(document, confidence):
+    """(score, the scores without each part, [(term, its value, what it adds to the score)])"""
+    overall = confidence["overall"]
+    steps = document.get("steps")
+    if steps:
+        def at(place, key):
+            if place <= steps[0]["overall"]:
+                return key(steps[0])
+            for one, other in zip(steps, steps[1:]):
+                if place <= other["overall"]:
+                    share = (place - one["overall"]) / (other["overall"] - one["overall"])
+                    return key(one) + share * (key(other) - key(one))
+            return key(steps[-1])
+        score = at(overall, lambda step: step["score"])
+        left_out = [at(overall, lambda step, part=part: step["left_out"][part]) for part in range(len(steps[0]["left_out"]))]
+        mean = document["terms"][0]["mean"]
+        return score, left_out, [("overall", overall, score - at(mean, lambda step: step["score"]))]
+    scores = [document["constant"], *document["constant_left_out"]]
+    contributions = []
+    for term in document["terms"]:
+        name = term["name"]
+        value = overall if name == "overall" else confidence["features"].get(name, 0)
+        value = term["mean"] if value is None else value
+        z = term["scale"] * min(max((value - term["mean"]) / term["deviation"], -4), 4)
+        scores = [one + coefficient * z for one, coefficient in zip(scores, [term["coefficient"], *term["left_out"]])]
+        contributions.append((name, value, term["coefficient"] * z))
+    return scores[0], scores[1:], contributions
+
+
+def model_line(document, record):
+    """(depth, line, what lies between it and the segment: variances of intercept and slope)"""
+    names = ("application", "model", "prompt_version")
+    lines = document["lines"]
+    spreads = {"segments": document["segments"], "applications": document["applications"]}
+
+    def sums(*keys):
+        return tuple(sum(spreads[key][part] for key in keys) for part in ("intercept", "slope"))
+    for line in lines:
+        if line["depth"] == "segment" and all((line.get(name) or None) == (record[name] or None) for name in names):
+            return "segment", line, (0, 0)
+    for line in lines:
+        if line["depth"] == "application" and line["application"] == record["application"]:
+            return "application", line, sums("segments")
+    return "all", next(line for line in lines if line["depth"] == "all"), sums("segments", "applications")
+
+
+def model_near(document, odds):
+    """(shift, variance) of what the labels near that value leave open"""
+    places = document.get("places")
+    if not places:
+        return 0, 0
+    if odds < places[0]["log_odds"] or odds > places[-1]["log_odds"]:
+        return places[0 if odds < places[0]["log_odds"] else -1]["shift"], (1 + odds * odds) / 4
+    for one, other in zip(places, places[1:]):
+        if odds <= other["log_odds"]:
+            share = (odds - one["log_odds"]) / (other["log_odds"] - one["log_odds"])
+            return tuple(one[name] + share * (other[name] - one[name]) for name in ("shift", "variance"))
+    return places[0]["shift"], places[0]["variance"]
+
+
+def recompute(record, models=None):
+    """The record, checked: what differs, what could not be checked. `models`: documents of learnt models by their version."""
+    return Record(record, models).all()
 
 
 def main(arguments):

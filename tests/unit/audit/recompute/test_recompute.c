@@ -30,7 +30,11 @@ static void fill(struct sample *sample)
 	*sample = (struct sample){ .factor = RECORD_FACTOR_TECHNICAL };
 	sample->technical = (struct record_technical){ .score = 100, .valid = true };
 	sample->reason.code = STR("medium_confidence");
+	sample->reason.text =
+		STR("confidence 1.00, limited by technical: the form of the SQL alone was scored, "
+		    "which makes MEDIUM at most");
 	sample->recommendation.code = STR("USE_WITH_CAUTION");
+	sample->recommendation.text = STR("use the answer with caution and verify it");
 	sample->disposition =
 		(struct record_disposition){ RECORD_ACTION_USE_WITH_CAUTION, &sample->reason, 1 };
 	sample->rules = (struct record_rules){ .factors = &sample->factor,
@@ -178,6 +182,13 @@ static const struct model *find_model(void *context, int64_t version, size_t pla
 	return version == 7 && place == 0 ? context : NULL;
 }
 
+static const struct recompute_settings *find_settings(void *context, str_t digest)
+{
+	(void)context;
+	(void)digest;
+	return NULL;
+}
+
 static bool has_all(void *context, str_t digest)
 {
 	return context && digest.len > 0;
@@ -199,7 +210,8 @@ static void models_of_rules(void **state)
 		_cleanup_(model_cleanup) struct model *model = learn(cases[i].rules);
 		const struct recompute_archive archive = { .context = model,
 							   .has = has_all,
-							   .find_model = find_model };
+							   .find_model = find_model,
+							   .find_settings = find_settings };
 		struct recompute_report report = { .arena = arena, .release = "1.2.3" };
 		fill(&sample);
 		const struct model_case item = { .segment = { STR("web"), STR_NONE, STR_NONE },
@@ -258,6 +270,11 @@ static void one_change_at_a_time(void **state)
 	CHANGED(fill_identical(&sample, 1), "label.weight");
 	CHANGED(sample.disposition.action = RECORD_ACTION_USE, "disposition.action");
 	CHANGED(sample.reason.code = STR("high_confidence"), "disposition.reasons");
+	CHANGED(sample.reason.text = STR("confidence 0.99"), "disposition.reasons.text");
+	CHANGED(sample.recommendation.text = STR("use it"), "recommendations.text");
+	CHANGED(sample.relevance.score = 80.5, "judge.relevance.score");
+	CHANGED(sample.relevance.status = STR("judge_x"), "judge.relevance.status");
+	CHANGED(sample.relevance.reason = STR("other"), "judge.relevance.reason");
 	CHANGED(sample.disposition.reasons_count = 0, "disposition.reasons");
 	CHANGED(sample.scored.review_required = true, "review_required");
 	CHANGED(sample.recommendation.code = STR("USE"), "recommendations");
