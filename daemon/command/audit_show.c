@@ -4,14 +4,14 @@
 #include "command/audit_database.h"
 #include "common/terminal.h"
 
-enum { LISTED_MAX = 1000 };
+enum { LISTED_MAX = 1000, CHECKED_AT_ONCE = 100 };
 
 /* ---- what is asked for ---- */
 
 struct audit_show_name {
 	str_t prefix; /* of digests; "" for all */
 	int64_t version;
-	bool list;
+	bool list, check;
 };
 
 static err_t parse_version(const char *digits, int64_t *ret_version, struct err_detail *detail)
@@ -30,7 +30,8 @@ static err_t parse_name(const char *name, struct arena *arena, struct audit_show
 {
 	*ret_wanted = (struct audit_show_name){ .prefix = STR("") };
 	ret_wanted->list = strcmp(name, "list") == 0;
-	if (ret_wanted->list)
+	ret_wanted->check = strcmp(name, "check") == 0;
+	if (ret_wanted->list || ret_wanted->check)
 		return ERR_OK;
 	if (strncmp(name, "model:", 6) == 0)
 		return parse_version(name + 6, &ret_wanted->version, detail);
@@ -38,7 +39,7 @@ static err_t parse_name(const char *name, struct arena *arena, struct audit_show
 	if (len == 0 || len >= DIGEST_HEX_SIZE || strspn(name, "0123456789abcdefABCDEF") != len)
 		return err_fail(detail, ERR_USAGE,
 				"\"%.80s\" is neither the beginning of a digest (hexadecimal digits) nor "
-				"\"model:N\" nor \"list\"; see assayd --help",
+				"\"model:N\" nor \"list\" nor \"check\"; see assayd --help",
 				name);
 	char *prefix = arena_strdup(arena, name);
 	for (char *at = prefix; *at; at++)
@@ -65,12 +66,18 @@ static void print_row(FILE *out, const struct archive_row *row)
 	buf_free(&line);
 }
 
+/* As it has to be: bytes, digest, and what is made of it. */
+static err_t read_sound(struct database *database, const struct archive_row *row, struct buf *content,
+			struct err_detail *detail)
+{
+	err_t err = archive_store_read(database, row, content, detail);
+	return err ? err : archive_reader_verify(row, buf_str(content), detail);
+}
+
 static err_t show(struct database *database, const struct archive_row *row, struct err_detail *detail)
 {
 	_cleanup_(buf_free) struct buf content = BUF_INIT;
-	err_t err = archive_store_read(database, row, &content, detail);
-	if (!err)
-		err = archive_reader_verify(row, buf_str(&content), detail);
+	err_t err = read_sound(database, row, &content, detail);
 	if (err)
 		return err;
 	print_row(stderr, row);
@@ -84,6 +91,56 @@ static err_t show(struct database *database, const struct archive_row *row, stru
 		buf_append_char(&shown, '\n');
 	fwrite(shown.data, 1, shown.len, stdout);
 	return ERR_OK;
+}
+
+/* ---- all of it ---- */
+
+struct audit_show_check {
+	long long contents, damaged;
+};
+
+/* What is damaged is printed, and the next one looked at; an error is one of the database. */
+static err_t check_row(struct database *database, const struct archive_row *row,
+		       struct audit_show_check *check, struct err_detail *detail)
+{
+	_cleanup_(buf_free) struct buf content = BUF_INIT;
+	struct err_detail reason = { "" };
+	err_t err = read_sound(database, row, &content, &reason);
+	if (err == ERR_DATABASE_UNAVAILABLE || err == ERR_DATABASE_REFUSED)
+		return err_fail(detail, err, "%s", err_message(err, &reason));
+	check->contents++;
+	if (!err)
+		return ERR_OK;
+	check->damaged++;
+	print_row(stdout, row);
+	terminal_print_line(stdout, "  %s", err_message(err, &reason));
+	return ERR_OK;
+}
+
+/* One content is in memory at a time. */
+static err_t check_all(struct database *database, struct err_detail *detail)
+{
+	_cleanup_(arena_cleanup) struct arena *page = arena_new(); /* the one before */
+	const struct archive_row *last = NULL;
+	struct audit_show_check check = { 0 };
+	size_t count = CHECKED_AT_ONCE;
+	while (count == CHECKED_AT_ONCE) {
+		struct arena *arena = arena_new();
+		struct archive_row *rows;
+		err_t err = archive_store_next(database, last, CHECKED_AT_ONCE, arena, &rows, &count, detail);
+		arena_free(page);
+		page = arena;
+		for (size_t i = 0; !err && i < count; i++)
+			err = check_row(database, &rows[i], &check, detail);
+		if (err)
+			return err;
+		last = count ? &rows[count - 1] : NULL;
+	}
+	printf("%lld contents, %lld damaged\n", check.contents, check.damaged);
+	return check.damaged
+		       ? err_fail(detail, ERR_AUDIT_DAMAGED, "%lld of %lld archived contents are damaged",
+				  check.damaged, check.contents)
+		       : ERR_OK;
 }
 
 static err_t fail_unknown(const char *name, struct err_detail *detail)
@@ -103,6 +160,8 @@ static err_t show_wanted(struct database *database, const char *name, struct err
 	err_t err = parse_name(name, arena, &wanted, detail);
 	if (!err)
 		err = audit_database_connect(database, detail);
+	if (!err && wanted.check)
+		return check_all(database, detail);
 	if (!err)
 		err = archive_store_find(database, wanted.prefix, wanted.version, LISTED_MAX, arena, &rows,
 					 &count, detail);

@@ -41,7 +41,7 @@ const char options_help[] =
 	"  assayd show EVENT_ID --config FILE [--since SPAN] [--json]\n"
 	"                                    all that the topics have of one event\n"
 	"  assayd config digest FILE         the digest by which records name that configuration\n"
-	"  assayd audit show DIGEST|model:N|list --config FILE\n"
+	"  assayd audit show DIGEST|model:N|list|check --config FILE\n"
 	"                                    what records name by that digest, from the archive\n"
 	"  assayd audit key NAME [--output FILE]\n"
 	"                                    makes a key that signs the tamper-evident log\n"

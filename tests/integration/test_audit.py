@@ -12,6 +12,7 @@ import re
 import sqlite3
 import subprocess
 import time
+import zlib
 
 import psycopg2
 import pytest
@@ -223,6 +224,58 @@ def test_all_that_records_name_is_archived(rig, tmp_path):
     send(rig, labelled(2))
     await_metrics(daemon, lambda metrics: metrics.value("assayd_archive_waiting") == 0)
     assert [row for row in sorted(rows(rig)) if row[0] != "model"] == [row for row in before if row[0] != "model"]
+
+
+def test_a_changed_bit_of_the_archive_is_found(rig):
+    """By the check of all of it, and by whoever computes records again that name it."""
+    rig.start()
+    records = send(rig, [events.sure(target="shop")])
+    named = await_archived(rig, records)
+    lines = json.dumps(records[0], default=lambda time: round(time.timestamp() * 1000)).encode()
+
+    def execute(sql, *arguments):
+        return rig.postgres.execute(sql, rig.calibration_database, arguments=arguments)
+
+    def checked():
+        done = audit(rig.daemon.config_file, "show", "check")
+        return done.returncode, done.stdout.decode()
+
+    def computed():
+        return audit(rig.daemon.config_file, "recompute", "-", stdin=lines).returncode
+
+    assert {kind for kind, _ in named} == {"config", "prompts", "catalog"}
+    assert checked() == (0, "3 contents, 0 damaged\n") and computed() == 0
+    for kind, digest in sorted(named):
+        before, = execute("SELECT content, sha256, size_bytes, form FROM audit_archive WHERE kind = %s", kind)
+        content, sha256 = bytes(before[0]), bytes(before[1])
+        last = bytes([content[-1] ^ 1])
+        changes = {"content": content[:-1] + last, "sha256": bytes([sha256[0] ^ 128]) + sha256[1:], "size_bytes": before[2] + 1}
+        if kind == "catalog":
+            changes["form"] = "sqlite" if before[3] == "postgresql" else "postgresql"
+        for column, value in changes.items():
+            execute(f"UPDATE audit_archive SET {column} = %s WHERE kind = %s", value, kind)
+            code, said = checked()
+            assert code == 65 and f"{digest} {kind}" in said and said.endswith("3 contents, 1 damaged\n"), (kind, column, said)
+            assert computed() == 65, (kind, column)
+            execute("UPDATE audit_archive SET content = %s, sha256 = %s, size_bytes = %s, form = %s WHERE kind = %s", *before, kind)
+        # its own bytes with a sum that fits: the digest tells
+        other = zlib.compress(zlib.decompress(content) + b"\n#")
+        execute("UPDATE audit_archive SET content = %s, sha256 = %s, size_bytes = size_bytes + 2 WHERE kind = %s", other, hashlib.sha256(other).digest(), kind)
+        assert checked()[0] == 65 and computed() == 65, kind
+        execute("UPDATE audit_archive SET content = %s, sha256 = %s, size_bytes = %s, form = %s WHERE kind = %s", *before, kind)
+        renamed = digest[:-1] + ("0" if digest[-1] != "0" else "1")
+        execute("UPDATE audit_archive SET digest = %s WHERE kind = %s", renamed, kind)
+        assert checked()[0] == 65
+        execute("UPDATE audit_archive SET digest = %s WHERE kind = %s", digest, kind)
+    for kind, other in (("config", "prompts"), ("prompts", "config")):
+        execute("UPDATE audit_archive SET kind = %s WHERE kind = %s", other, kind)
+        assert checked()[0] == 65
+        execute("UPDATE audit_archive SET kind = %s WHERE kind = %s AND digest = %s", kind, other, dict(named)[kind])
+    assert checked() == (0, "3 contents, 0 damaged\n")
+    execute("DELETE FROM audit_archive WHERE kind = 'catalog'")
+    done = audit(rig.daemon.config_file, "recompute", "-", "--json", stdin=lines)
+    assert done.returncode == 0 and json.loads(done.stdout)["unchecked"] == {"provenance.catalog_digest": 1}, done
+    assert checked() == (0, "2 contents, 0 damaged\n")
 
 
 def test_a_panel_and_secrets(rig, tmp_path):

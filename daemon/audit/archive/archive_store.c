@@ -115,13 +115,15 @@ err_t archive_store_expire(struct database *database, int64_t days, uint64_t *re
 
 #define TIME_OF(column) "to_char(" column " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')"
 
-#define FIND                                                                                                 \
+#define ROWS                                                                                                 \
 	"SELECT kind, digest, form, coalesce(version, 0), size_bytes, program_version, " TIME_OF(            \
-		"first_used") ", " TIME_OF("last_used") " FROM audit_archive WHERE CASE WHEN $2::bigint > "  \
-							"0 "                                                 \
-							"THEN version = $2::bigint ELSE "                    \
-							"starts_with(digest, $1) END ORDER BY digest, kind " \
-							"LIMIT $3::bigint"
+		"first_used") ", " TIME_OF("last_used") " FROM audit_archive WHERE "
+
+#define FIND                                                                                                 \
+	ROWS "CASE WHEN $2::bigint > 0 THEN version = $2::bigint ELSE starts_with(digest, $1) END ORDER BY " \
+	     "digest, kind LIMIT $3::bigint"
+
+#define NEXT ROWS "(digest, kind) > ($1, $2) ORDER BY digest, kind LIMIT $3::bigint"
 
 static err_t take_row(const PGresult *result, int row, struct arena *arena, struct archive_row *ret_row,
 		      struct err_detail *detail)
@@ -143,15 +145,12 @@ static err_t take_row(const PGresult *result, int row, struct arena *arena, stru
 	return ERR_OK;
 }
 
-err_t archive_store_find(struct database *database, str_t prefix, int64_t version, size_t most,
-			 struct arena *arena, struct archive_row **ret_rows, size_t *ret_count,
-			 struct err_detail *detail)
+static err_t read_rows(struct database *database, const char *query, const char *const parameters[3],
+		       struct arena *arena, struct archive_row **ret_rows, size_t *ret_count,
+		       struct err_detail *detail)
 {
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
-	struct database_number_text number, limit;
-	const char *const parameters[] = { prefix.ptr, database_number_text(&number, version),
-					   database_number_text(&limit, (int64_t)most) };
-	err_t err = database_query(database, FIND, 3, parameters, &result, detail);
+	err_t err = database_query(database, query, 3, parameters, &result, detail);
 	if (err)
 		return err;
 	size_t count = (size_t)PQntuples(result);
@@ -165,7 +164,31 @@ err_t archive_store_find(struct database *database, str_t prefix, int64_t versio
 	return err;
 }
 
-#define READ "SELECT sha256, content FROM audit_archive WHERE digest = $1 AND kind = $2"
+err_t archive_store_find(struct database *database, str_t prefix, int64_t version, size_t most,
+			 struct arena *arena, struct archive_row **ret_rows, size_t *ret_count,
+			 struct err_detail *detail)
+{
+	struct database_number_text number, limit;
+	const char *const parameters[] = { prefix.ptr, database_number_text(&number, version),
+					   database_number_text(&limit, (int64_t)most) };
+	return read_rows(database, FIND, parameters, arena, ret_rows, ret_count, detail);
+}
+
+err_t archive_store_next(struct database *database, const struct archive_row *after, size_t most,
+			 struct arena *arena, struct archive_row **ret_rows, size_t *ret_count,
+			 struct err_detail *detail)
+{
+	struct database_number_text limit;
+	const char *const parameters[] = { after ? after->digest.ptr : "",
+					   after ? archive_kind_name(after->kind) : "",
+					   database_number_text(&limit, (int64_t)most) };
+	return read_rows(database, NEXT, parameters, arena, ret_rows, ret_count, detail);
+}
+
+/* What is larger than any that was written is not fetched. */
+#define READ                                                                                                 \
+	"SELECT sha256, CASE WHEN octet_length(content) <= $3::bigint THEN content ELSE '' END FROM "        \
+	"audit_archive WHERE digest = $1 AND kind = $2"
 
 static err_t fail_damaged(const struct archive_row *row, const char *how, struct err_detail *detail)
 {
@@ -218,8 +241,11 @@ err_t archive_store_read(struct database *database, const struct archive_row *ro
 			 struct err_detail *detail)
 {
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
-	const char *const parameters[] = { row->digest.ptr, archive_kind_name(row->kind) };
-	err_t err = database_query(database, READ, 2, parameters, &result, detail);
+	struct database_number_text most;
+	const char *const parameters[] = { row->digest.ptr, archive_kind_name(row->kind),
+					   database_number_text(
+						   &most, (int64_t)compressBound(ARCHIVE_CONTENT_MAX)) };
+	err_t err = database_query(database, READ, 3, parameters, &result, detail);
 	if (err)
 		return err;
 	if (PQntuples(result) == 0)

@@ -45,6 +45,11 @@ err_t archive_store_find(struct database *database, str_t prefix, int64_t versio
 			 struct arena *arena, struct archive_row **ret_rows, size_t *ret_count,
 			 struct err_detail *detail);
 
+/* The next rows by digest and kind, behind `after` (NULL: the first ones), at most `most` of them. */
+err_t archive_store_next(struct database *database, const struct archive_row *after, size_t most,
+			 struct arena *arena, struct archive_row **ret_rows, size_t *ret_count,
+			 struct err_detail *detail);
+
 /* The content of a row, appended. ERR_AUDIT_DAMAGED: it is not what was written. Of all but catalogs its
  * SHA-256 is its digest, so that nobody has to trust the row. */
 err_t archive_store_read(struct database *database, const struct archive_row *row, struct buf *content,
