@@ -151,6 +151,8 @@ size_t decimal_write(double value, char text[DECIMAL_SIZE])
 	double size = fabs(value);
 	if (fpclassify(value) == FP_ZERO)
 		return (size_t)snprintf(text, DECIMAL_SIZE, "%s", signbit(value) ? "-0" : "0");
+	if (size < PLAIN_BELOW && (double)(int64_t)value == value) /* all of its digits are needed, no more */
+		return decimal_write_integer((int64_t)value, text);
 	if (!(size >= PLAIN_FROM && size < PLAIN_BELOW))
 		return write_by_library(value, text);
 	size_t sign = value < 0;

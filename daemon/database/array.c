@@ -2,13 +2,16 @@
 
 void array_append_quoted(struct buf *out, str_t text)
 {
-	buf_append_char(out, '"');
+	char *start = buf_reserve(out, 2 * text.len + 2), *at = start;
+	*at++ = '"';
 	for (size_t i = 0; i < text.len; i++) {
 		if (text.ptr[i] == '"' || text.ptr[i] == '\\')
-			buf_append_char(out, '\\');
-		buf_append_char(out, text.ptr[i]);
+			*at++ = '\\';
+		*at++ = text.ptr[i];
 	}
-	buf_append_char(out, '"');
+	*at++ = '"';
+	*at = '\0';
+	out->len += (size_t)(at - start);
 }
 
 static void begin_item(struct buf *array)

@@ -93,6 +93,7 @@ void batch_add(struct batch *batch, const struct calibration_case *item)
 	copy.model = arena_str(batch->arena, item->model);
 	copy.prompt_version = arena_str(batch->arena, item->prompt_version);
 	copy.features = arena_str(batch->arena, item->features);
+	copy.record = NULL;
 	copy.documents = arena_str(batch->arena, item->documents);
 	copy.rules = arena_str(batch->arena, item->rules);
 	batch->labelled += item->label_source != ENUM_ABSENT;

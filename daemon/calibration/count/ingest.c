@@ -52,8 +52,10 @@ static void take_scored(struct ingest *ingest, const rd_kafka_message_t *message
 	if (!ingest->horizon_ms || !within_memory(ingest, item.scored_at_ms, since_ms) ||
 	    item.scored_at_ms < since_ms)
 		item.event.text[0] = '\0';
-	if (item.label_source != ENUM_ABSENT || item.event.text[0])
-		batch_add(ingest->batch, &item);
+	if (item.label_source == ENUM_ABSENT && !item.event.text[0])
+		return;
+	calibration_case_take_features(&item, arena);
+	batch_add(ingest->batch, &item);
 }
 
 static void take_feedback(struct ingest *ingest, const rd_kafka_message_t *message, int64_t since_ms)

@@ -129,8 +129,8 @@ static err_t count_cases(struct calibration_store *store, const struct calibrati
 	if (!err)
 		err = cases_add(store->database, &tables.cases, columns, store->bucket_s, touched, detail);
 	if (!err && store->learns)
-		err = examples_add(store->database, "calibration_examples", tables.cases.segments, columns,
-				   detail);
+		err = examples_add(store->database, "calibration_examples", tables.cases.segments,
+				   work->cases, work->cases_count, detail);
 	if (!err && store->learns)
 		err = rules_add(store->database, "calibration_rules", work->cases, work->cases_count, detail);
 	if (!err && store->learns)

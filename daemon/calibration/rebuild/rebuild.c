@@ -85,8 +85,8 @@ static err_t count_cases(struct rebuild *rebuild, struct err_detail *detail)
 	if (!err)
 		err = cases_add(rebuild->database, &tables->cases, &columns, options->bucket_s, NULL, detail);
 	if (!err && rebuild->samples)
-		err = examples_add(rebuild->database, REBUILD_EXAMPLES, tables->cases.segments, &columns,
-				   detail);
+		err = examples_add(rebuild->database, REBUILD_EXAMPLES, tables->cases.segments,
+				   rebuild->cases, rebuild->cases_count, detail);
 	if (!err && rebuild->samples)
 		err = rules_add(rebuild->database, "rebuild_rules", rebuild->cases, rebuild->cases_count,
 				detail);
@@ -157,9 +157,11 @@ static err_t take_scored(size_t span, const rd_kafka_message_t *message, void *c
 		item.key.text[0] = '\0';
 	item.untested = message->offset < partition->claims_from;
 	rebuild->summary.cases += item.label_source != ENUM_ABSENT;
-	if (item.label_source != ENUM_ABSENT || item.event.text[0])
+	if (item.label_source != ENUM_ABSENT || item.event.text[0]) {
+		calibration_case_take_features(&item, rebuild->batch_arena);
 		ARENA_PUSH(rebuild->batch_arena, rebuild->cases, rebuild->cases_count,
 			   rebuild->cases_capacity, item);
+	}
 	return count_full_batch(rebuild, detail);
 }
 

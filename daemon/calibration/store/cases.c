@@ -89,50 +89,81 @@ static bool is_name(str_t text)
 }
 
 /* 0: there is none. */
-static uint64_t number_question(const struct generated_query *input)
+static uint64_t number_question(const struct generated_query *input, struct arena *arena)
 {
-	struct buf text = BUF_INIT;
+	str_t question = input ? input->question : STR("");
+	char *text = arena_alloc(arena, question.len + 1);
 	unsigned char digest[DIGEST_BYTES];
 	uint64_t number = 0;
-	for (size_t i = 0; input && i < input->question.len; i++) {
-		unsigned char c = (unsigned char)input->question.ptr[i];
+	size_t len = 0;
+	for (size_t i = 0; i < question.len; i++) {
+		unsigned char c = (unsigned char)question.ptr[i];
 		if (c > ' ')
-			buf_append_char(&text, (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c));
-		else if (text.len > 0 && text.data[text.len - 1] != ' ')
-			buf_append_char(&text, ' ');
+			text[len++] = (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+		else if (len > 0 && text[len - 1] != ' ')
+			text[len++] = ' ';
 	}
-	if (text.len > 0 && text.data[text.len - 1] == ' ')
-		text.len--;
-	hash_sha256(text.data, text.len, digest);
-	for (size_t i = 0; text.len > 0 && i < 7; i++)
+	len -= len > 0 && text[len - 1] == ' ';
+	if (len == 0)
+		return 0;
+	hash_sha256(text, len, digest);
+	for (size_t i = 0; i < 7; i++)
 		number = number << 8 | digest[i];
-	buf_free(&text);
 	return number >> 4;
 }
 
-/* A JSON object. */
-static str_t write_features(const struct scored_query *scored, struct arena *arena)
+/* A member's quotes, colon and comma, and its number. */
+enum { MEMBER_SIZE = 4 + DECIMAL_SIZE };
+
+/* Appends the name and the colon of a member of an object; the text has room. */
+static char *begin_member(char *at, const char *object, str_t name)
 {
-	const struct record_confidence *confidence = &scored->confidence;
-	uint64_t question = number_question(scored->input);
-	struct buf json = BUF_INIT;
-	size_t count = confidence->features_count < MAX_FEATURES ? confidence->features_count : MAX_FEATURES;
-	if (count == 0)
-		return STR_NONE;
+	char first = at == object ? '{' : ',';
+	*at++ = first;
+	*at++ = '"';
+	memcpy(at, name.ptr, name.len);
+	at += name.len;
+	*at++ = '"';
+	*at++ = ':';
+	return at;
+}
+
+/* A JSON object. */
+static str_t write_features(const struct record_feature *features, size_t count, uint64_t question,
+			    struct arena *arena)
+{
+	const str_t question_name = STR(CALIBRATION_QUESTION);
+	size_t size = sizeof "{}" + MEMBER_SIZE + question_name.len;
+	for (size_t i = 0; i < count; i++)
+		size += MEMBER_SIZE +
+			(features[i].name.len < MAX_FEATURE_NAME ? features[i].name.len : MAX_FEATURE_NAME);
+	char *object = arena_alloc(arena, size), *at = object;
 	for (size_t i = 0; i < count; i++) {
-		const struct record_feature *feature = &confidence->features[i];
+		const struct record_feature *feature = &features[i];
 		if (!is_name(feature->name) || !(fabs(feature->value) <= MAX_FEATURE))
 			continue;
-		buf_printf(&json, "%s\"" STR_FMT "\":", json.len ? "," : "{", STR_ARG(feature->name));
-		append_double(&json, feature->value);
+		at = begin_member(at, object, feature->name);
+		at += decimal_write(feature->value, at);
 	}
-	if (question)
-		buf_printf(&json, "%s\"" CALIBRATION_QUESTION "\":%llu", json.len ? "," : "{",
-			   (unsigned long long)question);
-	buf_append_text(&json, json.len ? "}" : "{}");
-	str_t text = arena_str(arena, buf_str(&json));
-	buf_free(&json);
-	return text;
+	if (question) {
+		at = begin_member(at, object, question_name);
+		at += decimal_write_integer((int64_t)question, at);
+	}
+	if (at == object)
+		*at++ = '{';
+	*at++ = '}';
+	*at = '\0';
+	return (str_t){ object, (size_t)(at - object) };
+}
+
+void calibration_case_take_features(struct calibration_case *item, struct arena *arena)
+{
+	const struct scored_query *record = item->record;
+	size_t count = record ? record->confidence.features_count : 0;
+	if (count > 0)
+		item->features = write_features(record->confidence.features,
+						count < MAX_FEATURES ? count : MAX_FEATURES,
+						number_question(record->input, arena), arena);
 }
 
 static bool is_among(str_t name, const str_t *names, size_t count)
@@ -208,6 +239,7 @@ err_t calibration_case_read(const struct codec *codec, const void *data, size_t 
 	if (err)
 		return err;
 	const struct record_label *label = scored->label;
+	const struct calibration_event_key key = calibration_event_key(scored->event_id);
 	const struct calibration_case item = {
 		.scored_at_ms = scored->scored_at,
 		.application = scored->application,
@@ -218,13 +250,13 @@ err_t calibration_case_read(const struct codec *codec, const void *data, size_t 
 		.confidence = scored->confidence.overall.value,
 		.weight = label ? label->weight : 1,
 		.correct = label && label->correct,
-		.event = calibration_event_key(scored->event_id),
-		.key = calibration_event_key(scored->event_id),
-		.features = write_features(scored, arena),
+		.event = key,
+		.key = key,
 		.documents =
 			label && label->source == LABEL_RESULT ? write_documents(scored, arena) : STR_NONE,
 		.rules = write_rules(scored, arena),
 		.probability = read_probability(&scored->confidence),
+		.record = scored,
 	};
 	if (scored->confidence.overall.set && !calibration_case_valid(&item))
 		return err_fail(detail, ERR_AVRO_VALUE,

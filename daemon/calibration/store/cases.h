@@ -46,19 +46,25 @@ struct calibration_case {
 	struct calibration_event_key event; /* empty: it is not remembered for feedback */
 	/* likewise, whether or not it is remembered; empty: it is not sampled */
 	struct calibration_event_key key;
-	str_t features; /* that are not 0, by name, as JSON, with CALIBRATION_QUESTION; absent: it has none */
+	str_t features;	 /* that are not 0, by name, as JSON, with CALIBRATION_QUESTION; absent: it has none,
+			    or they were not asked for */
 	str_t documents; /* of its retrieval, each once, as a JSON array; absent: the label is no result */
 	str_t rules; /* that its confidence is by (avro/overall_rules.h); absent: its record does not say */
 	opt_double_t probability; /* 0..1, as its record has it */
 	bool untested;		  /* the probability is not kept for the test of drift */
 	int32_t partition;	  /* of its record, likewise below; for those that are remembered */
 	int64_t offset;
+	const struct scored_query *record; /* that it was read from, in the arena; or NULL */
 };
 
-/* What a record of the scored topic says: `*ret_read` is false when it has no overall confidence. The texts
- * are in the arena. Errors: it cannot be decoded, or its values cannot be counted. */
+/* What a record of the scored topic says, but for its features: `*ret_read` is false when it has no overall
+ * confidence. The texts are in the arena. Errors: it cannot be decoded, or its values cannot be counted. */
 err_t calibration_case_read(const struct codec *codec, const void *data, size_t len, struct arena *arena,
 			    struct calibration_case *ret_case, bool *ret_read, struct err_detail *detail);
+
+/* Adds its record's features, in the arena: for a case that is kept. Most are not, and writing features takes
+ * longer than all else. */
+void calibration_case_take_features(struct calibration_case *item, struct arena *arena);
 
 /* Whether the case can be counted: times, confidence and weight within range, texts storable. */
 bool calibration_case_valid(const struct calibration_case *item);

@@ -17,8 +17,7 @@
 	"model, "                                                                                            \
 	"prompt_version, label_source, overall, weight, correct, event_key, partition, record_offset, "      \
 	"features, probability, documents, rules) "                                                          \
-	"LEFT JOIN %s s USING (application, model, prompt_version) "                                         \
-	"WHERE c.label_source = 'RESULT' AND c.event_key IS NOT NULL) "                                      \
+	"LEFT JOIN %s s USING (application, model, prompt_version)) "                                        \
 	"INSERT INTO %s (day, application, label_source, event_key, partition, record_offset, scored_at, "   \
 	"model, prompt_version, overall, weight, correct, features, probability, documents, rules) "         \
 	"SELECT (scored_at AT TIME ZONE 'UTC')::date, application, label_source, event_key, partition, "     \
@@ -56,17 +55,35 @@ static bool same_group(const PGresult *result, int row, int other)
 	return true;
 }
 
+/* Cases that are examples, in the arena. */
+static const struct calibration_case *choose(const struct calibration_case *cases, size_t count,
+					     struct arena *arena, size_t *ret_count)
+{
+	struct calibration_case *chosen = ARENA_ARRAY(arena, struct calibration_case, count);
+	*ret_count = 0;
+	for (size_t i = 0; i < count; i++)
+		if (cases[i].label_source == LABEL_RESULT && cases[i].key.text[0])
+			chosen[(*ret_count)++] = cases[i];
+	return chosen;
+}
+
 err_t examples_add(struct database *database, const char *table, const char *segments,
-		   const struct case_columns *columns, struct err_detail *detail)
+		   const struct calibration_case *cases, size_t count, struct err_detail *detail)
 {
 	_cleanup_(database_result_cleanup) PGresult *added = NULL;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	_cleanup_(case_columns_free) struct case_columns columns = { 0 };
 	char sql[3072];
+	const struct calibration_case *chosen = choose(cases, count, arena, &count);
+	if (count == 0)
+		return ERR_OK;
+	case_columns_make(&columns, chosen, count);
 	const char *const parameters[] = {
-		columns->scored_at.data,      columns->application.data, columns->model.data,
-		columns->prompt_version.data, columns->source.data,	 columns->confidence.data,
-		columns->weight.data,	      columns->correct.data,	 columns->key.data,
-		columns->partition.data,      columns->offset.data,	 columns->features.data,
-		columns->probability.data,    columns->documents.data,	 columns->rules.data,
+		columns.scored_at.data,	     columns.application.data, columns.model.data,
+		columns.prompt_version.data, columns.source.data,      columns.confidence.data,
+		columns.weight.data,	     columns.correct.data,     columns.key.data,
+		columns.partition.data,	     columns.offset.data,      columns.features.data,
+		columns.probability.data,    columns.documents.data,   columns.rules.data,
 	};
 	snprintf(sql, sizeof sql, ADD_EXAMPLES, segments, table);
 	err_t err = database_query(database, sql, 15, parameters, &added, detail);

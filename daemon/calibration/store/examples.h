@@ -15,9 +15,9 @@
 #define EXAMPLES_A_PAST_DAY 500
 
 /* Adds cases to `table` (calibration_examples, or another of its shape), of segments as `segments` has them;
- * those without a key are left out. Within a transaction. */
+ * those whose label is no result and those without a key are left out. Within a transaction. */
 err_t examples_add(struct database *database, const char *table, const char *segments,
-		   const struct case_columns *columns, struct err_detail *detail);
+		   const struct calibration_case *cases, size_t count, struct err_detail *detail);
 
 /* Thins out days before the one before `now_ms`, one day at a time. `ret_more`: there may be others. */
 err_t examples_thin(struct database *database, int64_t now_ms, bool *ret_more, struct err_detail *detail);

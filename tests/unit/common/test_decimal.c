@@ -85,6 +85,7 @@ static void test_written_as_by_the_library(void **state)
 		expect_as_library(share);
 		expect_as_library(-share * 1000);
 		expect_as_library(floor(share * 1e6) / 1e4);
+		expect_as_library(floor(ldexp(share, (int)(random_bits() % 56))));
 		expect_as_library(ldexp(1 + share, (int)(random_bits() % 64) - 14));
 		double any = from_bits(random_bits());
 		if (i % 10 == 0 && isfinite(any))

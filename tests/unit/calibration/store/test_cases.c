@@ -41,6 +41,10 @@ static err_t read_json(const struct codec *codec, const json_t *record, struct a
 	assert_non_null(text);
 	err_t err = calibration_case_read(codec, text, strlen(text), arena, ret_case, &read, &detail);
 	assert_true(err ? detail.message[0] : read);
+	if (!err) {
+		assert_false(str_present(ret_case->features)); /* before they are asked for */
+		calibration_case_take_features(ret_case, arena);
+	}
 	free(text);
 	return err;
 }
@@ -142,6 +146,35 @@ static void test_questions_have_numbers(void **state)
 	json_decref(record);
 }
 
+/* As they stand in tables: names of a program, numbers with all of their digits and no more. */
+static void test_features_written(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *features, *written;
+	} FEATURES[] = {
+		{ "{\"anchors\":1.5}", "{\"anchors\":1.5}" },
+		{ "{\"a\":1,\"b_2\":-0.25,\"c\":1e6,\"d\":0.1}",
+		  "{\"a\":1,\"b_2\":-0.25,\"c\":1000000,\"d\":0.1}" },
+		{ "{\"a\":1.4e-9,\"b\":0}", "{\"a\":1.4e-09,\"b\":0}" },
+		{ "{\"A\":1,\"a b\":1,\"\":1,\"a\\\"\":1,\"b\":1000001,\"c\":3}", "{\"c\":3}" },
+		{ "{\"A\":1}", "{}" },
+	};
+	_cleanup_(codec_cleanup) struct codec *codec = new_codec(WIRE_JSON);
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	json_t *record = full_record();
+	struct calibration_case item;
+	json_object_set_new(json_object_get(record, "input"), "question", json_string(""));
+	for (size_t i = 0; i < sizeof FEATURES / sizeof *FEATURES; i++) {
+		json_object_set_new(json_object_get(record, "confidence"), "features",
+				    json_loads(FEATURES[i].features, 0, NULL));
+		assert_int_equal(read_json(codec, record, arena, &item), ERR_OK);
+		assert_string_equal(item.features.ptr, FEATURES[i].written);
+		assert_int_equal(item.features.len, strlen(FEATURES[i].written));
+	}
+	json_decref(record);
+}
+
 /* A value that no field of the other's type can hold. */
 static json_t *wrong_value(const json_t *value)
 {
@@ -231,6 +264,7 @@ int main(void)
 		cmocka_unit_test(test_formats_agree),
 		cmocka_unit_test(test_probability_as_published),
 		cmocka_unit_test(test_questions_have_numbers),
+		cmocka_unit_test(test_features_written),
 		cmocka_unit_test(test_wrong_anywhere),
 		cmocka_unit_test(test_missing),
 	};
