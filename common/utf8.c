@@ -55,6 +55,10 @@ size_t utf8_valid_prefix(const char *data, size_t len)
 				i += sizeof word;
 				continue;
 			}
+		} else if (i >= sizeof word) { /* the last ones, some of them once more */
+			memcpy(&word, bytes + len - sizeof word, sizeof word);
+			if (!(word & HIGH_BITS))
+				return len;
 		}
 		size_t step = bytes[i] < 0x80 ? 1 : sequence_length(bytes + i, len - i);
 		if (step == 0)

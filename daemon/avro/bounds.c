@@ -46,11 +46,25 @@ static err_t walk_record(struct bounds_walk *walk, const struct schema_node *nod
 	return ERR_OK;
 }
 
+/* Entries of a map of numbers, which records have many of. */
+static err_t walk_numbers(struct bounds_walk *walk, uint64_t count)
+{
+	err_t err = ERR_OK;
+	for (uint64_t i = 0; !err && i < count; i++) {
+		err = walk_string(walk);
+		if (!err)
+			err = wire_skip(&walk->wire, sizeof(double));
+	}
+	return err;
+}
+
 static err_t walk_items(struct bounds_walk *walk, const struct schema_node *node, uint64_t count)
 {
 	bool keys = node->type == SCHEMA_MAP;
 	if (!keys && node->children[0]->empty)
 		return ERR_OK;
+	if (keys && node->children[0]->type == SCHEMA_DOUBLE)
+		return walk_numbers(walk, count);
 	for (uint64_t i = 0; i < count; i++) {
 		err_t err = keys ? walk_string(walk) : ERR_OK;
 		if (!err)

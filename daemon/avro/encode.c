@@ -7,22 +7,41 @@
 static err_t put_value(const struct field *field, const void *record, struct buf *out);
 
 /* Zig-zag variable-length integer. Source: Apache Avro specification, "Binary Encoding". */
-static void put_long(int64_t value, struct buf *out)
+enum { LONG_SIZE = 10, DOUBLE_SIZE = 8 };
+
+static char *write_long(int64_t value, char *at)
 {
-	char bytes[10];
-	size_t len = 0;
 	uint64_t left = (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
 	for (; left > 0x7f; left >>= 7)
-		bytes[len++] = (char)(left | 0x80);
-	bytes[len++] = (char)left;
-	buf_append(out, bytes, len);
+		*at++ = (char)(left | 0x80);
+	*at++ = (char)left;
+	return at;
+}
+
+static char *write_double(double value, char *at)
+{
+	uint64_t bits;
+	memcpy(&bits, &value, sizeof bits);
+	for (unsigned i = 0; i < DOUBLE_SIZE; i++)
+		at[i] = (char)(bits >> (8 * i));
+	return at + DOUBLE_SIZE;
+}
+
+/* What was written up to there into what buf_reserve gave counts. */
+static void put_up_to(const char *end, struct buf *out)
+{
+	out->len = (size_t)(end - out->data);
+	out->data[out->len] = '\0';
+}
+
+static void put_long(int64_t value, struct buf *out)
+{
+	put_up_to(write_long(value, buf_reserve(out, LONG_SIZE)), out);
 }
 
 static void put_double(double value, struct buf *out)
 {
-	uint64_t bits;
-	memcpy(&bits, &value, sizeof bits);
-	buf_append_u64(out, bits);
+	put_up_to(write_double(value, buf_reserve(out, DOUBLE_SIZE)), out);
 }
 
 static void append_repaired(str_t text, struct buf *out)
@@ -44,8 +63,10 @@ static void put_text(str_t text, struct buf *out)
 		append_repaired(text, &repaired);
 		text = buf_str(&repaired);
 	}
-	put_long((int64_t)text.len, out);
-	buf_append(out, text.ptr, text.len);
+	char *at = write_long((int64_t)text.len, buf_reserve(out, LONG_SIZE + text.len));
+	if (text.len > 0)
+		memcpy(at, text.ptr, text.len);
+	put_up_to(at + text.len, out);
 }
 
 static err_t put_enum(const struct field *field, int index, struct buf *out)
@@ -56,13 +77,36 @@ static err_t put_enum(const struct field *field, int index, struct buf *out)
 	return ERR_OK;
 }
 
+/* Entries of a map of numbers, which records have many of. */
+static void put_numbers(const struct field *field, struct field_items items, struct buf *out)
+{
+	for (size_t i = 0; i < items.count; i++) {
+		const void *item = items.data + i * field->item_size_bytes;
+		const str_t *key = item;
+		if (!utf8_valid(key->ptr, key->len)) {
+			put_text(*key, out);
+			put_double(field_double(field->item, item), out);
+			continue;
+		}
+		char *at = buf_reserve(out, LONG_SIZE + key->len + DOUBLE_SIZE);
+		at = write_long((int64_t)key->len, at);
+		if (key->len > 0)
+			memcpy(at, key->ptr, key->len);
+		put_up_to(write_double(*(const double *)field_in(field->item, item), at + key->len), out);
+	}
+}
+
 /* All items in one block, then the empty block that ends them. */
 static err_t put_items(const struct field *field, const void *record, struct buf *out)
 {
 	struct field_items items = field_items(field, record);
 	if (items.count > 0)
 		put_long((int64_t)items.count, out);
-	for (size_t i = 0; i < items.count; i++) {
+	bool numbers =
+		field->kind == FIELD_MAP && field->item->kind == FIELD_DOUBLE && !field_nullable(field->item);
+	if (numbers)
+		put_numbers(field, items, out);
+	for (size_t i = 0; !numbers && i < items.count; i++) {
 		const void *item = items.data + i * field->item_size_bytes;
 		if (field->kind == FIELD_MAP)
 			put_text(*(const str_t *)item, out);

@@ -238,18 +238,56 @@ static err_t decode_enum(struct decoder *decoder, const struct plan *plan, void 
 	return ERR_OK;
 }
 
+#define NUL_IN_KEY "a key with a NUL in it"
+
 static err_t decode_key(struct decoder *decoder, const struct field *field, void *item)
 {
 	str_t *key = item;
 	err_t err = decode_text(decoder, false, key);
 	if (!err && memchr(key->ptr, '\0', key->len))
-		return refuse(decoder, field, "a key with a NUL in it");
+		return refuse(decoder, field, NUL_IN_KEY);
 	return err;
+}
+
+/* Entries of a map of numbers, which records have many of. */
+static err_t decode_numbers(struct decoder *decoder, const struct plan *plan, char *items, uint64_t count)
+{
+	const struct field *field = plan->field;
+	size_t size = 0;
+	for (uint64_t i = 0; i < count; i++) {
+		char *item = items + i * field->item_size_bytes;
+		str_t *key = (str_t *)(void *)item;
+		err_t err = wire_bytes(&decoder->wire, key);
+		if (!err)
+			err = wire_double(&decoder->wire, field_at(field->item, item));
+		if (err)
+			return err;
+		if (memchr(key->ptr, '\0', key->len))
+			return refuse(decoder, field, NUL_IN_KEY);
+		size += key->len + 1;
+	}
+	char *keys = arena_alloc(decoder->arena, size); /* of all, each with a NUL behind it */
+	for (uint64_t i = 0; i < count; i++) {
+		str_t *key = (str_t *)(void *)(items + i * field->item_size_bytes);
+		memcpy(keys, key->ptr, key->len);
+		key->ptr = keys;
+		keys += key->len + 1;
+	}
+	return ERR_OK;
+}
+
+static bool has_numbers(const struct plan *plan)
+{
+	const struct field *item = plan->field->item;
+	return plan->field->kind == FIELD_MAP && item->kind == FIELD_DOUBLE && !field_nullable(item) &&
+	       plan->children->node->type == SCHEMA_DOUBLE;
 }
 
 static err_t decode_block(struct decoder *decoder, const struct plan *plan, char *items, uint64_t count)
 {
 	const struct field *field = plan->field;
+	if (has_numbers(plan))
+		return decode_numbers(decoder, plan, items, count);
 	for (uint64_t i = 0; i < count; i++) {
 		char *item = items + i * field->item_size_bytes;
 		err_t err = field->kind == FIELD_MAP ? decode_key(decoder, field, item) : ERR_OK;
@@ -261,9 +299,33 @@ static err_t decode_block(struct decoder *decoder, const struct plan *plan, char
 	return ERR_OK;
 }
 
+enum { FEW_KEYS = 64 };
+
+/* Whether a map of few entries has a key twice. However its keys are chosen, there are few to compare. */
+static bool has_repeated(struct field_items items, size_t size)
+{
+	const str_t *slots[2 * FEW_KEYS] = { NULL };
+	for (size_t i = 0; i < items.count; i++) {
+		const str_t *key = (const str_t *)(void *)(items.data + i * size);
+		size_t hash = key->len;
+		for (size_t j = 0; j < key->len; j += 3)
+			hash = hash * 31 + (unsigned char)key->ptr[j];
+		size_t slot = hash % (2 * FEW_KEYS);
+		while (slots[slot]) {
+			if (str_equal(*slots[slot], *key))
+				return true;
+			slot = (slot + 1) % (2 * FEW_KEYS);
+		}
+		slots[slot] = key;
+	}
+	return false;
+}
+
 /* Leaves one entry for each key of a map, the last one that was sent; returns how many are left. */
 static size_t drop_repeated(struct arena *arena, struct field_items items, size_t size)
 {
+	if (items.count <= FEW_KEYS && !has_repeated(items, size))
+		return items.count;
 	struct hash_map seen;
 	hash_map_init(&seen, arena, items.count);
 	size_t kept = 0;

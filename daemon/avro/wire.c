@@ -1,6 +1,6 @@
 #include "avro/wire.h"
 
-err_t wire_long(struct wire *wire, int64_t *ret_value)
+err_t wire_long_of_any_length(struct wire *wire, int64_t *ret_value)
 {
 	uint64_t raw = 0;
 	for (unsigned shift = 0; shift < 70; shift += 7) {
@@ -39,57 +39,15 @@ err_t wire_boolean(struct wire *wire, bool *ret_value)
 	return ERR_OK;
 }
 
-static err_t wire_little_endian(struct wire *wire, size_t len, uint64_t *ret_value)
-{
-	if (wire_left(wire) < len)
-		return ERR_AVRO_TRUNCATED;
-	uint64_t value = 0;
-	for (size_t i = len; i > 0; i--)
-		value = value << 8 | wire->at[i - 1];
-	wire->at += len;
-	*ret_value = value;
-	return ERR_OK;
-}
-
 err_t wire_float(struct wire *wire, float *ret_value)
 {
-	uint64_t raw;
-	err_t err = wire_little_endian(wire, 4, &raw);
-	if (err)
-		return err;
-	uint32_t bits = (uint32_t)raw;
-	memcpy(ret_value, &bits, sizeof *ret_value);
-	return ERR_OK;
-}
-
-err_t wire_double(struct wire *wire, double *ret_value)
-{
-	uint64_t bits;
-	err_t err = wire_little_endian(wire, 8, &bits);
-	if (err)
-		return err;
-	memcpy(ret_value, &bits, sizeof *ret_value);
-	return ERR_OK;
-}
-
-err_t wire_bytes(struct wire *wire, str_t *ret_bytes)
-{
-	int64_t len;
-	err_t err = wire_long(wire, &len);
-	if (err)
-		return err;
-	if (len < 0 || (uint64_t)len > wire_left(wire))
-		return ERR_AVRO_LENGTH;
-	*ret_bytes = (str_t){ (const char *)wire->at, (size_t)len };
-	wire->at += len;
-	return ERR_OK;
-}
-
-err_t wire_skip(struct wire *wire, size_t len)
-{
-	if (wire_left(wire) < len)
+	const unsigned char *at = wire->at;
+	if (wire_left(wire) < 4)
 		return ERR_AVRO_TRUNCATED;
-	wire->at += len;
+	uint32_t bits =
+		(uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+	memcpy(ret_value, &bits, sizeof *ret_value);
+	wire->at += 4;
 	return ERR_OK;
 }
 

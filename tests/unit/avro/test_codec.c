@@ -481,6 +481,77 @@ static void test_scored_round_trips(void **state)
 	}
 }
 
+static void check_features(const struct record_confidence *confidence, const struct record_feature *features,
+			   size_t count)
+{
+	assert_int_equal(confidence->features_count, count);
+	for (size_t i = 0; i < count; i++) {
+		assert_string_equal(confidence->features[i].name.ptr, features[i].name.ptr);
+		assert_int_equal(confidence->features[i].name.len, features[i].name.len);
+		assert_true(confidence->features[i].value == features[i].value);
+	}
+}
+
+/* However many there are, and however long their names; of one name twice the last one counts. */
+static void test_maps_of_numbers(void **state)
+{
+	(void)state;
+	enum { MOST = 300 };
+	static const size_t COUNTS[] = { 0, 1, 2, 23, 64, 65, MOST };
+	static struct record_feature features[MOST + 1];
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	_cleanup_(codec_cleanup) struct codec *codec = codec_of(WIRE_SINGLE_OBJECT);
+	struct scored_query *scored = full_scored(arena), *back;
+	for (size_t i = 0; i < MOST; i++)
+		features[i] = (struct record_feature){ arena_printf(arena, "%*zu", (int)(i % 160), i),
+						       1 / ((double)i - 7.5) };
+	features[3].name = STR("");
+	features[4].name = STR("a\xc3\xa4");
+	for (size_t i = 0; i < COUNT_OF(COUNTS); i++) {
+		_cleanup_(buf_free) struct buf message = BUF_INIT;
+		size_t count = COUNTS[i];
+		scored->confidence.features = features;
+		scored->confidence.features_count = count;
+		assert_int_equal(codec_encode_scored(codec, scored, &message), ERR_OK);
+		assert_int_equal(codec_decode_scored(codec, message.data, message.len, arena, &back, NULL),
+				 ERR_OK);
+		check_features(&back->confidence, features, count);
+		if (count == 0)
+			continue;
+		features[count] = (struct record_feature){ features[count / 2].name, 5 };
+		scored->confidence.features_count = count + 1;
+		buf_reset(&message);
+		assert_int_equal(codec_encode_scored(codec, scored, &message), ERR_OK);
+		assert_int_equal(codec_decode_scored(codec, message.data, message.len, arena, &back, NULL),
+				 ERR_OK);
+		assert_true(back->confidence.features[count / 2].value == 5);
+		back->confidence.features[count / 2].value = features[count / 2].value;
+		check_features(&back->confidence, features, count);
+		features[count] = (struct record_feature){ arena_printf(arena, "again %zu", count), 6 };
+	}
+}
+
+/* Names that cannot be: what is no UTF-8 is repaired, and a NUL is refused. */
+static void test_names_in_maps(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	_cleanup_(codec_cleanup) struct codec *codec = codec_of(WIRE_SINGLE_OBJECT);
+	_cleanup_(buf_free) struct buf message = BUF_INIT;
+	struct scored_query *scored = full_scored(arena), *back;
+	struct record_feature feature = { STR("a\xff"), 1 };
+	scored->confidence.features = &feature;
+	scored->confidence.features_count = 1;
+	assert_int_equal(codec_encode_scored(codec, scored, &message), ERR_OK);
+	assert_int_equal(codec_decode_scored(codec, message.data, message.len, arena, &back, NULL), ERR_OK);
+	assert_string_equal(back->confidence.features[0].name.ptr, "a\xef\xbf\xbd");
+	feature.name = STR("a\0b");
+	buf_reset(&message);
+	assert_int_equal(codec_encode_scored(codec, scored, &message), ERR_OK);
+	assert_int_equal(codec_decode_scored(codec, message.data, message.len, arena, &back, NULL),
+			 ERR_AVRO_VALUE);
+}
+
 /* The Avro project's own C library reads what we write, to the last byte, and writes as much again. */
 static void check_with_library(enum record_id id, const struct buf *message)
 {
@@ -721,6 +792,8 @@ int main(void)
 		cmocka_unit_test(test_query_round_trips),
 		cmocka_unit_test(test_absent_stays_absent),
 		cmocka_unit_test(test_scored_round_trips),
+		cmocka_unit_test(test_maps_of_numbers),
+		cmocka_unit_test(test_names_in_maps),
 		cmocka_unit_test(test_library_agrees),
 		cmocka_unit_test(test_advisory_round_trips),
 		cmocka_unit_test(test_names),

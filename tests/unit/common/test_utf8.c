@@ -34,6 +34,11 @@ static void test_prefix(void **state)
 		{ BYTES("a\xe2\x82"), 1 }, /* cut off */
 		{ BYTES("a\xe2\x82x"), 1 },
 		{ BYTES("\x80"), 0 },
+		{ BYTES("12345678abc"), 11 },
+		{ BYTES("12345678ab\xff"), 10 },
+		{ BYTES("12345678\xc3\xa4"), 10 },
+		{ BYTES("1234567\xc3\xa4xyz"), 12 },
+		{ BYTES("1234567\xc3xyz"), 7 },
 	};
 	for (size_t i = 0; i < COUNT_OF(CASES); i++) {
 		size_t valid = utf8_valid_prefix(CASES[i].text.ptr, CASES[i].text.len);
