@@ -8,6 +8,8 @@ static void take_reasons(struct record_facts *facts, const struct model *model, 
 	struct record_probability *probability = facts->analysis.probability;
 	struct model_contribution contributions[FEATURE_COUNT_ + 1];
 	size_t room = (size_t)facts->config->calibration.model_reasons;
+	if (room == 0)
+		return;
 	size_t count = model_contributions(model, item, contributions, room);
 	probability->reasons = ARENA_ARRAY(facts->arena, struct record_reason, count + 1);
 	for (size_t i = 0; i < count; i++)

@@ -8,7 +8,8 @@
 #include "score/sketch.h"
 
 const struct feature_info FEATURE_INFO[FEATURE_COUNT_] = {
-#define FEATURE(symbol, name, group, scale, sentence) { name, FEATURES_##group, scale, sentence },
+#define FEATURE(symbol, name, group, scale, sentence)                                                        \
+	{ name, sizeof(name) - 1, FEATURES_##group, scale, sentence },
 #include "score/features.def"
 #undef FEATURE
 };

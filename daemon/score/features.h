@@ -40,6 +40,7 @@ enum feature_group {
 
 struct feature_info {
 	const char *name;
+	size_t name_len;
 	enum feature_group group;
 	double scale; /* see features.def */
 	const char *sentence;

@@ -41,7 +41,7 @@ static struct score score_of(const struct model *model, const struct model_case 
 		if (standard == 0)
 			continue;
 		score.value += term->coefficient * standard;
-		for (int k = 0; k < model->spans; k++)
+		for (int k = 0; k < MODEL_SPANS; k++) /* those beyond its spans are not read */
 			left_out[k] += term->left_out[k] * standard;
 	}
 	if (span >= 0)

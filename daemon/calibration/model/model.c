@@ -90,7 +90,11 @@ double model_term_value(const struct model_term *term, const struct model_case *
 double model_term_standard(const struct model_term *term, double value)
 {
 	double standard = (value - term->mean) / term->deviation;
-	return term->scale * fmax(fmin(standard, MODEL_FEATURE_LIMIT), -MODEL_FEATURE_LIMIT);
+	if (!(standard < MODEL_FEATURE_LIMIT))
+		standard = MODEL_FEATURE_LIMIT;
+	else if (standard < -MODEL_FEATURE_LIMIT)
+		standard = -MODEL_FEATURE_LIMIT;
+	return term->scale * standard;
 }
 
 /* ---- nodes ---- */

@@ -140,11 +140,15 @@ static void record_features(const struct record_facts *facts, struct record_conf
 	const double *values = facts->analysis.features;
 	if (!values)
 		return;
-	confidence->features = ARENA_ARRAY(facts->arena, struct record_feature, FEATURE_COUNT_);
+	size_t count = 0;
+	for (size_t i = 0; i < FEATURE_COUNT_; i++)
+		count += values[i] != 0;
+	confidence->features = ARENA_ARRAY(facts->arena, struct record_feature, count);
 	for (size_t i = 0; i < FEATURE_COUNT_; i++)
 		if (values[i] != 0)
 			confidence->features[confidence->features_count++] =
-				(struct record_feature){ str_from(FEATURE_INFO[i].name), values[i] };
+				(struct record_feature){ { FEATURE_INFO[i].name, FEATURE_INFO[i].name_len },
+							 values[i] };
 }
 
 static void record_level(const struct record_facts *facts, struct record_confidence *confidence)
