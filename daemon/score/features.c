@@ -24,7 +24,8 @@ struct features_work {
 
 static void set(struct features_work *work, enum feature feature, double value)
 {
-	work->values[feature] = isfinite(value) ? fmin(fmax(value, -FEATURES_BOUND), FEATURES_BOUND) : 0;
+	double least = value > -FEATURES_BOUND ? value : -FEATURES_BOUND;
+	work->values[feature] = !isfinite(value) ? 0 : least < FEATURES_BOUND ? least : FEATURES_BOUND;
 }
 
 static void set_at_most(struct features_work *work, enum feature feature, size_t value, size_t most)
@@ -83,6 +84,14 @@ static double number_of(str_t text)
 {
 	char digits[32];
 	size_t len = 0;
+	uint64_t whole = 0;
+	for (size_t i = 0; i < text.len && i < 15; i++) {
+		if (!isdigit((unsigned char)text.ptr[i]))
+			break;
+		whole = whole * 10 + (uint64_t)(text.ptr[i] - '0');
+		if (i + 1 == text.len)
+			return (double)whole;
+	}
 	for (size_t i = 0; i < text.len && len + 1 < sizeof digits; i++)
 		if (text.ptr[i] != ',')
 			digits[len++] = text.ptr[i];
@@ -341,9 +350,7 @@ static void read_outputs(const struct sketch *sketch, unsigned *ret_names, bool 
 static bool lists(const struct question *question)
 {
 	for (size_t i = 0; i < question->count; i++)
-		if (question->parts[i].kind == QUESTION_COMMA ||
-		    (question->parts[i].text.len == 3 &&
-		     strncasecmp(question->parts[i].text.ptr, "and", 3) == 0))
+		if (question->parts[i].kind == QUESTION_COMMA || question->parts[i].key == WORD_KEY("and"))
 			return true;
 	return false;
 }
@@ -447,7 +454,8 @@ static void fill_schema(struct features_work *work)
 {
 	const struct features_input *input = work->input;
 	size_t columns = 0, unused = 0, unnamed = 0, relations = 0;
-	struct word_set used = { 0 };
+	struct word_set used;
+	word_set_clear(&used);
 	if (input->relations_count)
 		add_used_names(&work->sketch, &used);
 	for (size_t i = 0; i < input->relations_count; i++) {

@@ -5,9 +5,10 @@
 static const struct {
 	const char *text;
 	size_t len;
+	uint64_t key;
 	unsigned senses;
 } words[] = {
-#define WORD(text, senses) { text, sizeof(text) - 1, senses },
+#define WORD(text, senses) { text, sizeof(text) - 1, WORD_KEY(text), senses },
 #include "score/question_words.def"
 #undef WORD
 };
@@ -34,9 +35,10 @@ static bool is_superlative(const char *lower, size_t len)
 unsigned question_senses(const char *lower, size_t len)
 {
 	size_t low = 0, high = WORDS_COUNT;
+	uint64_t key = word_key(lower, len);
 	while (low < high) {
 		size_t middle = (low + high) / 2, size = words[middle].len;
-		int order = lower[0] - words[middle].text[0];
+		int order = (key > words[middle].key) - (key < words[middle].key);
 		if (order == 0)
 			order = memcmp(lower, words[middle].text, len < size ? len : size);
 		if (order == 0 && len == size)
@@ -49,11 +51,8 @@ unsigned question_senses(const char *lower, size_t len)
 	return is_superlative(lower, len) ? ASKS_SUPERLATIVE : 0;
 }
 
-static bool part_is(const struct question_part *part, const char *word)
-{
-	return part->kind == QUESTION_WORD && part->text.len == strlen(word) &&
-	       strncasecmp(part->text.ptr, word, part->text.len) == 0;
-}
+/* The word is a literal of up to 8 bytes. */
+#define part_is(part, word) ((part)->key == WORD_KEY(word))
 
 static bool is_digit_at(str_t text, size_t offset)
 {
@@ -103,6 +102,7 @@ static size_t add_word(struct question *question, size_t start)
 	len = word_lower(part->text, lower);
 	part->id = word_stem(lower, len);
 	part->capital = word_is_capital(text, start);
+	part->key = len <= sizeof part->key ? word_key(lower, len) : 0;
 	part->senses = question_senses(lower, len);
 	size_t mark = end < text.len ? MARK_AT(text, end, "'", "\xE2\x80\x99") : 0;
 	if (mark > 0 && end + mark < text.len && word_letter(text, end + mark) > 0) {
@@ -272,7 +272,7 @@ static void read_phrases(struct question *question)
 
 void question_read(str_t text, struct question *ret_question)
 {
-	memset(&ret_question->set, 0, sizeof ret_question->set);
+	word_set_clear(&ret_question->set);
 	ret_question->text = (str_t){ text.ptr ? text.ptr : "", text.len };
 	if (text.len > QUESTION_MAX_BYTES)
 		ret_question->text.len = QUESTION_MAX_BYTES;

@@ -42,7 +42,8 @@ struct question_part {
 	enum question_kind kind;
 	unsigned senses;
 	word_id id;
-	str_t text; /* in the question */
+	uint64_t key; /* of a word of up to 8 bytes, all of it (word_key); else 0 */
+	str_t text;   /* in the question */
 	bool capital;
 	bool quoted;
 	bool begins; /* a sentence */

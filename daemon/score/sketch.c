@@ -5,8 +5,9 @@
 static const struct {
 	const char *text;
 	size_t len;
+	uint64_t key;
 } words[] = {
-#define SKETCH_WORD(symbol, text) { text, sizeof(text) - 1 },
+#define SKETCH_WORD(symbol, text) { text, sizeof(text) - 1, WORD_KEY(text) },
 #include "score/sketch_words.def"
 #undef SKETCH_WORD
 };
@@ -14,9 +15,10 @@ static const struct {
 static enum sketch_word find_word(const char *lower, size_t len)
 {
 	size_t low = 0, high = SKETCH_NO_WORD;
+	uint64_t key = word_key(lower, len);
 	while (low < high) {
 		size_t middle = (low + high) / 2, size = words[middle].len;
-		int order = lower[0] - words[middle].text[0];
+		int order = (key > words[middle].key) - (key < words[middle].key);
 		if (order == 0)
 			order = memcmp(lower, words[middle].text, len < size ? len : size);
 		if (order == 0 && len == size)
@@ -345,8 +347,9 @@ static void read_keys(struct sketch *sketch)
 
 void sketch_read(str_t sql, enum sql_dialect dialect, struct sketch *ret_sketch)
 {
-	size_t rest = offsetof(struct sketch, count); /* tokens are written before they are read */
-	memset((char *)ret_sketch + rest, 0, sizeof *ret_sketch - rest);
+	/* tokens, literals, names and words are written before they are read */
+	memset(&ret_sketch->count, 0, offsetof(struct sketch, ranges) - offsetof(struct sketch, count));
+	word_set_clear(&ret_sketch->set);
 	ret_sketch->sql =
 		(str_t){ sql.ptr ? sql.ptr : "", sql.len < SKETCH_MAX_BYTES ? sql.len : SKETCH_MAX_BYTES };
 	read_tokens(ret_sketch, dialect);

@@ -48,14 +48,13 @@ struct sketch {
 	unsigned outputs;
 	bool puts_out_star, puts_out_aggregate;
 	unsigned aggregates;
-	str_t ranges[SKETCH_MAX_RANGES]; /* names of relations in FROM, without schema and quotes */
-	size_t ranges_count;
+	size_t ranges_count, literals_count;
 	bool self_join;
-	struct sketch_literal literals[SKETCH_MAX_LITERALS];
-	size_t literals_count;
 	bool divides, compares, negates;
-	unsigned keys;	     /* equalities of two qualified columns */
-	unsigned odd_keys;   /* of those, between columns whose names are unlike */
+	unsigned keys;			 /* equalities of two qualified columns */
+	unsigned odd_keys;		 /* of those, between columns whose names are unlike */
+	str_t ranges[SKETCH_MAX_RANGES]; /* names of relations in FROM, without schema and quotes */
+	struct sketch_literal literals[SKETCH_MAX_LITERALS];
 	struct word_set set; /* words of all names and literals */
 };
 

@@ -2,6 +2,8 @@
 
 #include "common/utf8.h"
 
+#include <endian.h>
+
 /* Blocks of punctuation, symbols and spaces; everything else beyond ASCII counts as a letter. */
 static bool is_letter(uint32_t point)
 {
@@ -14,11 +16,6 @@ static bool is_letter(uint32_t point)
 static inline bool is_ascii_letter(char c)
 {
 	return (unsigned char)((c | 0x20) - 'a') < 26;
-}
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
 }
 
 static size_t wide_letter(str_t text, size_t offset)
@@ -75,10 +72,48 @@ bool word_is_capital(str_t text, size_t offset)
 	return capital_at(text, offset);
 }
 
+/* Eight, four or one byte of ASCII in lower case: where a byte is a capital, what is added carries into its
+ * highest bit. False: one of them is none of ASCII. */
+#define ONES UINT64_C(0x0101010101010101)
+
+static inline bool lower_eight(uint64_t bytes, uint64_t *ret_lower)
+{
+	uint64_t from_a = bytes + ONES * (0x80 - 'A'), behind_z = bytes + ONES * (0x80 - 'Z' - 1);
+	*ret_lower = bytes | ((from_a & ~behind_z & ONES * 0x80) >> 2);
+	return !(bytes & ONES * 0x80);
+}
+
+static inline bool lower_at(const char *from, char *to, size_t count)
+{
+	uint64_t bytes = 0;
+	memcpy(&bytes, from, count);
+	bool ascii = lower_eight(bytes, &bytes);
+	memcpy(to, &bytes, count);
+	return ascii;
+}
+
+/* What is cut has one byte less than there is room for: a letter of two bytes would not fit. */
+enum { LOWER_MAX = WORD_BYTES - 1 };
+
+/* By words of the machine; false: it is not all ASCII, or too short for that. */
+static bool lower_ascii(str_t word, char *lower)
+{
+	size_t len = word.len < LOWER_MAX ? word.len : LOWER_MAX;
+	if (len >= 8) {
+		bool ascii = lower_at(word.ptr + len - 8, lower + len - 8, 8);
+		for (size_t i = 0; ascii && i + 8 < len; i += 8)
+			ascii = lower_at(word.ptr + i, lower + i, 8);
+		return ascii;
+	}
+	return len >= 4 && lower_at(word.ptr, lower, 4) && lower_at(word.ptr + len - 4, lower + len - 4, 4);
+}
+
 size_t word_lower(str_t word, char ret_lower[WORD_BYTES])
 {
+	if (lower_ascii(word, ret_lower))
+		return word.len < LOWER_MAX ? word.len : LOWER_MAX;
 	size_t len = 0;
-	for (size_t i = 0; i < word.len && len + 2 <= WORD_BYTES;) {
+	for (size_t i = 0; i < word.len && len < LOWER_MAX;) {
 		unsigned char c = (unsigned char)word.ptr[i];
 		uint32_t point;
 		if (c < 0x80) {
@@ -114,6 +149,18 @@ static word_id name_bytes(const char *bytes, size_t len, char last)
 	return id ? id : 1;
 }
 
+uint64_t word_key(const char *lower, size_t len)
+{
+	uint64_t key = 0;
+	if (len >= 8) {
+		memcpy(&key, lower, 8);
+		return be64toh(key);
+	}
+	for (size_t i = 0; i < len; i++)
+		key |= (uint64_t)(unsigned char)lower[i] << (56 - 8 * i);
+	return key;
+}
+
 word_id word_stem(const char *lower, size_t len)
 {
 	if (len == 0)
@@ -129,15 +176,22 @@ word_id word_stem(const char *lower, size_t len)
 	return name_bytes(lower, plural ? len - 1 : len, 0);
 }
 
-/* End of the word that begins at `start`: digits, or letters up to a change of case that begins a new one. */
-static size_t word_end(str_t name, size_t start)
+/* What a byte of ASCII is. */
+enum { SMALL = 1, CAPITAL = 2, DIGIT = 4 };
+
+static const unsigned char classes[256] = { ['a' ... 'z'] = SMALL,
+					    ['A' ... 'Z'] = CAPITAL,
+					    ['0' ... '9'] = DIGIT };
+
+static inline unsigned class_at(str_t name, size_t i)
+{
+	return i < name.len ? classes[(unsigned char)name.ptr[i]] : 0;
+}
+
+/* End of the letters that begin at `start`, up to a change of case that begins a new word. */
+static size_t letters_end(str_t name, size_t start)
 {
 	size_t i = start, len;
-	if (is_digit(name.ptr[i])) {
-		while (i < name.len && is_digit(name.ptr[i]))
-			i++;
-		return i;
-	}
 	bool was_small = false;
 	for (; (len = letter_at(name, i)) > 0; i += len) {
 		bool capital = capital_at(name, i);
@@ -152,11 +206,30 @@ static size_t word_end(str_t name, size_t start)
 	return i;
 }
 
+/* End of the word that begins at `start`: digits, or such letters. */
+static size_t word_end(str_t name, size_t start)
+{
+	size_t i = start;
+	while (class_at(name, i) == DIGIT)
+		i++;
+	if (i > start)
+		return i;
+	while (class_at(name, i) == CAPITAL)
+		i++;
+	bool small = class_at(name, i) == SMALL;
+	if (small && i > start + 1)
+		return i - 1;
+	while (class_at(name, i) == SMALL)
+		i++;
+	bool ascii = i == name.len || (unsigned char)name.ptr[i] < 0x80;
+	return ascii ? i : letters_end(name, start);
+}
+
 size_t words_of_name(str_t name, word_id *ret_ids, size_t max)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < name.len && count < max;) {
-		if (!is_digit(name.ptr[i]) && letter_at(name, i) == 0) {
+		if (class_at(name, i) == 0 && letter_at(name, i) == 0) {
 			i++;
 			continue;
 		}
@@ -172,9 +245,15 @@ size_t words_of_name(str_t name, word_id *ret_ids, size_t max)
 static size_t slot_of(const struct word_set *set, word_id id)
 {
 	size_t slot = (size_t)(id ^ id >> 32) % WORD_SET_SLOTS;
-	while (set->slots[slot] && set->slots[slot] != id)
+	while (word_set_taken(set, slot) && set->slots[slot] != id)
 		slot = (slot + 1) % WORD_SET_SLOTS;
 	return slot;
+}
+
+void word_set_clear(struct word_set *set)
+{
+	memset(set->taken, 0, sizeof set->taken);
+	set->count = 0;
 }
 
 void word_set_add(struct word_set *set, word_id id)
@@ -182,11 +261,12 @@ void word_set_add(struct word_set *set, word_id id)
 	if (id == 0 || set->count >= WORD_SET_SLOTS / 4 * 3)
 		return;
 	size_t slot = slot_of(set, id);
-	set->count += set->slots[slot] == 0;
+	set->count += !word_set_taken(set, slot);
+	set->taken[slot / 64] |= UINT64_C(1) << slot % 64;
 	set->slots[slot] = id;
 }
 
 bool word_set_has(const struct word_set *set, word_id id)
 {
-	return id != 0 && set->slots[slot_of(set, id)] == id;
+	return id != 0 && word_set_taken(set, slot_of(set, id));
 }

@@ -31,13 +31,33 @@ word_id word_stem(const char *lower, size_t len);
  * words, too. At most `max`; returns how many. */
 size_t words_of_name(str_t name, word_id *ret_ids, size_t max);
 
-/* A set of words, on the caller's stack; zeroed, it is empty. What is beyond its room is left out. */
+/* The first eight bytes of a word in lower case, as a number that is in the order of the words. */
+uint64_t word_key(const char *lower, size_t len);
+
+#define WORD_KEY_BYTE(text, i)                                                                               \
+	((uint64_t)(unsigned char)(text)[sizeof(text) > (i) + 1 ? (i) : sizeof(text) - 1] << (56 - 8 * (i)))
+
+/* Likewise of a literal; constant. */
+#define WORD_KEY(text)                                                                                       \
+	(WORD_KEY_BYTE(text, 0) | WORD_KEY_BYTE(text, 1) | WORD_KEY_BYTE(text, 2) | WORD_KEY_BYTE(text, 3) | \
+	 WORD_KEY_BYTE(text, 4) | WORD_KEY_BYTE(text, 5) | WORD_KEY_BYTE(text, 6) | WORD_KEY_BYTE(text, 7))
+
+/* A set of words, on the caller's stack. What is beyond its room is left out. */
 #define WORD_SET_SLOTS 512
 
 struct word_set {
-	word_id slots[WORD_SET_SLOTS];
+	uint64_t taken[WORD_SET_SLOTS / 64]; /* a bit for each slot: others hold anything */
 	size_t count;
+	word_id slots[WORD_SET_SLOTS];
 };
+
+/* Makes it empty, whatever it was. */
+void word_set_clear(struct word_set *set);
+
+static inline bool word_set_taken(const struct word_set *set, size_t slot)
+{
+	return set->taken[slot / 64] >> slot % 64 & 1;
+}
 
 void word_set_add(struct word_set *set, word_id id);
 bool word_set_has(const struct word_set *set, word_id id);

@@ -83,6 +83,9 @@ static void test_sets_are_bounded(void **state)
 {
 	(void)state;
 	static struct word_set set;
+	memset(&set, 0xA5, sizeof set);
+	word_set_clear(&set);
+	assert_false(word_set_has(&set, UINT64_C(0xA5A5A5A5A5A5A5A5)));
 	for (word_id id = 1; id < 5000; id++)
 		word_set_add(&set, id * 977);
 	assert_true(set.count < WORD_SET_SLOTS);
