@@ -11,5 +11,12 @@ size_t utf8_decode(const char *data, size_t len, uint32_t *ret_point);
 
 static inline bool utf8_valid(const char *data, size_t len)
 {
+	uint64_t first, last;
+	if (len >= sizeof first && len <= sizeof first + sizeof last) { /* names: most are ASCII */
+		memcpy(&first, data, sizeof first);
+		memcpy(&last, data + len - sizeof last, sizeof last);
+		if (!((first | last) & UINT64_C(0x8080808080808080)))
+			return true;
+	}
 	return utf8_valid_prefix(data, len) == len;
 }

@@ -13,7 +13,8 @@ enum {
 	HEADERS_MAX = 10,
 	SHORTENED_VALUE_BYTES = 64 * 1024,
 	SHORTENED_KEY_BYTES = 1024,
-	TRACE_VALUE_BYTES = 1024
+	TRACE_VALUE_BYTES = 1024,
+	ENCODED_BYTES = 4000 /* that a record most often takes less than */
 };
 
 /* Where an output's value lies in the event's buffer, until the buffer grows no more. */
@@ -103,6 +104,7 @@ static err_t encode_scored(struct event *event, struct err_detail *detail)
 	struct encode_piece pieces[OUTPUTS_MAX];
 	struct output_header *headers = ARENA_ARRAY(event->arena, struct output_header, HEADERS_MAX);
 	buf_reset(&event->encoded);
+	buf_reserve(&event->encoded, ENCODED_BYTES);
 	err_t err = codec_encode_scored(event->context->codec, event->scored, &event->encoded);
 	outputs[0] = (struct output){ .topic = OUTPUT_SCORED,
 				      .key = event->scored->event_id,

@@ -39,11 +39,8 @@ void features_take_relations(const struct catalog *catalog, const struct sql_ana
 		if (!from)
 			continue;
 		size_t count = from->columns_count < left ? from->columns_count : left;
-		str_t *columns = ARENA_ARRAY(arena, str_t, count + 1);
-		for (size_t j = 0; j < count; j++)
-			columns[j] = from->columns[j].name;
 		relations[input->relations_count++] =
-			(struct features_relation){ from->name, columns, count };
+			(struct features_relation){ &from->words, from->column_words, count };
 		left -= count;
 	}
 	input->relations = relations;

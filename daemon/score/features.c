@@ -416,33 +416,28 @@ static void fill_shape(struct features_work *work)
 	set(work, FEATURE_DATES, calls > 0);
 }
 
-enum { NAME_WORDS = 12 };
-
 /* How many of the name's words the question has; "id" counts for nothing. */
-static size_t named(const struct features_work *work, str_t name, size_t *ret_words)
+static size_t named(const struct features_work *work, const struct name_words *name, word_id id,
+		    size_t *ret_words)
 {
-	word_id ids[NAME_WORDS];
-	size_t count = words_of_name(name, ids, NAME_WORDS), found = 0, words = 0;
-	word_id id = word_stem("id", 2);
-	for (size_t i = 0; i < count; i++) {
-		words += ids[i] != id;
-		found += ids[i] != id && word_set_has(&work->question.set, ids[i]);
+	size_t found = 0, words = 0;
+	for (size_t i = 0; i < name->count; i++) {
+		words += name->ids[i] != id;
+		found += name->ids[i] != id && word_set_has(&work->question.set, name->ids[i]);
 	}
 	*ret_words = words;
 	return found;
 }
 
 /* Whether the question has the name's first word. */
-static bool begins_named(const struct features_work *work, str_t name)
+static bool begins_named(const struct features_work *work, const struct name_words *name, word_id id)
 {
-	word_id first;
-	return words_of_name(name, &first, 1) > 0 &&
-	       (first == word_stem("id", 2) || word_set_has(&work->question.set, first));
+	return name->count > 0 && (name->ids[0] == id || word_set_has(&work->question.set, name->ids[0]));
 }
 
 static void add_used_names(const struct sketch *sketch, struct word_set *used)
 {
-	char lower[WORD_BYTES];
+	char lower[WORD_BYTES_MAX];
 	for (size_t i = 0; i < sketch->count; i++)
 		if (sketch_is_name(sketch, i)) {
 			str_t name = sketch_name(sketch, &sketch->tokens[i]);
@@ -454,6 +449,7 @@ static void fill_schema(struct features_work *work)
 {
 	const struct features_input *input = work->input;
 	size_t columns = 0, unused = 0, unnamed = 0, relations = 0;
+	const word_id id = word_stem("id", 2);
 	struct word_set used;
 	word_set_clear(&used);
 	if (input->relations_count)
@@ -461,15 +457,14 @@ static void fill_schema(struct features_work *work)
 	for (size_t i = 0; i < input->relations_count; i++) {
 		const struct features_relation *relation = &input->relations[i];
 		size_t words;
-		relations += named(work, relation->name, &words) == 0;
+		relations += named(work, relation->name, id, &words) == 0;
 		for (size_t j = 0; j < relation->columns_count && columns < FEATURES_MAX_COLUMNS;
 		     j++, columns++) {
-			char lower[WORD_BYTES];
-			str_t name = relation->columns[j];
-			bool is_used = word_set_has(&used, word_stem(lower, word_lower(name, lower)));
-			if (!is_used && !begins_named(work, name)) /* most of them */
+			const struct name_words *name = &relation->columns[j];
+			bool is_used = word_set_has(&used, name->whole);
+			if (!is_used && !begins_named(work, name, id)) /* most of them */
 				continue;
-			size_t found = named(work, name, &words);
+			size_t found = named(work, name, id, &words);
 			unused += !is_used && words > 0 && found == words;
 			unnamed += is_used && found == 0;
 		}

@@ -12,6 +12,7 @@
 
 #include "common/str.h"
 #include "sql/lex/scan.h"
+#include "sql/lex/words.h"
 
 #define FEATURES_BOUND 16.0
 
@@ -55,8 +56,8 @@ struct features_diagnostic {
 };
 
 struct features_relation {
-	str_t name;
-	const str_t *columns;
+	const struct name_words *name;
+	const struct name_words *columns;
 	size_t columns_count;
 };
 

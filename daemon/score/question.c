@@ -98,7 +98,7 @@ static size_t add_word(struct question *question, size_t start)
 	while ((len = word_letter(text, end)) > 0)
 		end += len;
 	struct question_part *part = add(question, QUESTION_WORD, start, end);
-	char lower[WORD_BYTES];
+	char lower[WORD_BYTES_MAX];
 	len = word_lower(part->text, lower);
 	part->id = word_stem(lower, len);
 	part->capital = word_is_capital(text, start);

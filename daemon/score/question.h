@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "score/words.h"
+#include "sql/lex/words.h"
 
 #define QUESTION_MAX_BYTES 8192
 #define QUESTION_MAX_WORDS 400

@@ -145,7 +145,7 @@ static void read_tokens(struct sketch *sketch, enum sql_dialect dialect)
 			.len = (uint32_t)scanned.len,
 		};
 		if (scanned.kind == SCAN_WORD && scanned.len <= 12) {
-			char lower[WORD_BYTES];
+			char lower[WORD_BYTES_MAX];
 			size_t len =
 				word_lower((str_t){ sketch->sql.ptr + scanned.offset, scanned.len }, lower);
 			token->word = (uint8_t)find_word(lower, len);
@@ -299,8 +299,8 @@ static void add_words(struct sketch *sketch, str_t text)
 	size_t count = words_of_name(text, ids, sizeof ids / sizeof ids[0]);
 	for (size_t i = 0; i < count; i++)
 		word_set_add(&sketch->set, ids[i]);
-	char lower[WORD_BYTES];
-	if (count > 1 && text.len < WORD_BYTES) /* superHero is also "superhero" */
+	char lower[WORD_BYTES_MAX];
+	if (count > 1 && text.len < WORD_BYTES_MAX) /* superHero is also "superhero" */
 		word_set_add(&sketch->set, word_stem(lower, word_lower(text, lower)));
 }
 

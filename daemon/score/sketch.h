@@ -7,8 +7,8 @@
  */
 #pragma once
 
-#include "score/words.h"
 #include "sql/lex/scan.h"
+#include "sql/lex/words.h"
 
 #define SKETCH_MAX_BYTES    (1 << 20)
 #define SKETCH_MAX_TOKENS   1000

@@ -9,6 +9,7 @@
 
 #include "common/arena.h"
 #include "sql/catalog/catalog.h"
+#include "sql/lex/words.h"
 
 /* Broad kind of a type, where comparisons are surely wrong or right; OTHER claims nothing. */
 enum type_category { TYPE_OTHER, TYPE_INTEGER, TYPE_NUMERIC, TYPE_TEXT, TYPE_BOOLEAN, TYPE_TEMPORAL };
@@ -109,6 +110,8 @@ struct catalog_relation {
 	str_t definition; /* query of a user's view, or absent */
 	const struct catalog_column *columns;
 	size_t columns_count;
+	struct name_words words;	       /* of its name, made when the catalog is finished */
+	const struct name_words *column_words; /* likewise of its columns' names, in their order */
 	const struct catalog_key *keys;
 	size_t keys_count;
 };

@@ -91,6 +91,16 @@ static void copy_keys(struct finish *finish, struct catalog_relation *relation,
 	relation->keys = keys;
 }
 
+/* Events compare them with their questions: split once here, not for each of those. */
+static const struct name_words *words_of_columns(struct finish *finish, const struct catalog_column *columns,
+						 size_t count)
+{
+	struct name_words *words = ARENA_ARRAY(finish->arena, struct name_words, count);
+	for (size_t i = 0; i < count; i++)
+		words[i] = words_keep(columns[i].name, finish->arena);
+	return words;
+}
+
 static bool copy_relations(struct finish *finish)
 {
 	const struct catalog_draft_list *drafts = &finish->builder->relations;
@@ -109,6 +119,8 @@ static bool copy_relations(struct finish *finish)
 		struct catalog_column *columns =
 			finish_copy_columns(finish, relation->columns, relation->columns_count);
 		relation->columns = columns;
+		relation->words = words_keep(relation->name, finish->arena);
+		relation->column_words = words_of_columns(finish, columns, relation->columns_count);
 		copy_keys(finish, relation, columns);
 	}
 	finish_sort(catalog->relations, catalog->relations_count, sizeof *catalog->relations,

@@ -47,6 +47,8 @@ static void test_prefix(void **state)
 		while ((step = utf8_decode(CASES[i].text.ptr + decoded, CASES[i].text.len - decoded, &point)))
 			decoded += step;
 		assert_int_equal(decoded, CASES[i].valid);
+		assert_int_equal(utf8_valid(CASES[i].text.ptr, CASES[i].text.len),
+				 CASES[i].valid == CASES[i].text.len);
 		if (valid != CASES[i].valid)
 			fail_msg("case %zu: %zu, not %zu", i, valid, CASES[i].valid);
 	}

@@ -167,8 +167,16 @@ static const struct {
 	{ FEATURE_DATES, "", "SELECT date FROM t", 0 },
 };
 
-static const str_t school_columns[] = { { "School Name", 11 }, { "FreeMealCount", 13 }, { "city_id", 7 } };
-static const struct features_relation schools[] = { { { "schools", 7 }, school_columns, 3 } };
+static struct name_words school_name, school_columns[3];
+static const struct features_relation schools[] = { { &school_name, school_columns, 3 } };
+
+static void name_schools(struct arena *arena)
+{
+	school_name = words_keep(STR("schools"), arena);
+	school_columns[0] = words_keep(STR("School Name"), arena);
+	school_columns[1] = words_keep(STR("FreeMealCount"), arena);
+	school_columns[2] = words_keep(STR("city_id"), arena);
+}
 
 #define SCHOOLS .relations = schools, .relations_count = 1
 #define FOUND(...)                                                                                           \
@@ -415,13 +423,45 @@ static void test_hostile_texts(void **state)
 	free(text);
 }
 
+/* Both tables are searched by halves. */
+static void test_tables_are_found(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		unsigned senses;
+	} senses[] = {
+#define WORD(text, senses) { text, senses },
+#include "score/question_words.def"
+#undef WORD
+	};
+	for (size_t i = 0; i < sizeof senses / sizeof senses[0]; i++)
+		if (question_senses(senses[i].text, strlen(senses[i].text)) != senses[i].senses)
+			fail_msg("%s is not found", senses[i].text);
+	assert_int_equal(question_senses("zebra", 5), 0);
+	assert_int_equal(question_senses("th", 2), 0);
+	static const char *const words[] = {
+#define SKETCH_WORD(symbol, text) text,
+#include "score/sketch_words.def"
+#undef SKETCH_WORD
+	};
+	struct sketch *sketch = test_malloc(sizeof *sketch);
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+		sketch_read(str_from(words[i]), SQL_POSTGRESQL, sketch);
+		if (sketch->count != 1 || sketch->tokens[0].word != (enum sketch_word)i)
+			fail_msg("%s is not found", words[i]);
+	}
+	test_free(sketch);
+}
+
 int main(void)
 {
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	name_schools(arena);
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values),
-		cmocka_unit_test(test_every_feature_has_cases),
-		cmocka_unit_test(test_dialects),
-		cmocka_unit_test(test_hostile_texts),
+		cmocka_unit_test(test_values),		 cmocka_unit_test(test_every_feature_has_cases),
+		cmocka_unit_test(test_dialects),	 cmocka_unit_test(test_hostile_texts),
+		cmocka_unit_test(test_tables_are_found),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

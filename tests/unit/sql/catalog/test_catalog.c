@@ -69,6 +69,54 @@ static void compiles_relations(void **state)
 	catalog_unref(catalog);
 }
 
+/* As many columns as a catalog may well have, of odd names. */
+static void keeps_words(void **state)
+{
+	(void)state;
+	enum { TABLES = 100, COLUMNS = 100 };
+	static const char *const names[] = { "camelCase",
+					     "HTTPServer",
+					     "12",
+					     "_",
+					     "id",
+					     "x y-z",
+					     "stra\xC3\x9F"
+					     "enName",
+					     "\xC3\x89T\xC3\x89",
+					     "FREE_meal_counts",
+					     "a.b",
+					     "9Lives" };
+	struct buf text = BUF_INIT;
+	for (int table = 0; table < TABLES; table++) {
+		buf_printf(&text, "CREATE TABLE \"Table%dOf\" (", table);
+		for (int column = 0; column < COLUMNS; column++)
+			buf_printf(&text, "%s\"%s%d\" int", column ? ", " : "",
+				   names[(size_t)(table + column) % (sizeof names / sizeof names[0])],
+				   column);
+		buf_append_text(&text, ");\n");
+	}
+	struct catalog *catalog = compile_sql(text.data);
+	size_t count, columns = 0;
+	const struct catalog_relation *found = catalog_relations(catalog, &count);
+	for (size_t i = 0; i < count; i++) {
+		word_id ids[NAME_WORDS_MAX];
+		char lower[WORD_BYTES_MAX];
+		assert_int_equal(found[i].words.count, words_of_name(found[i].name, ids, NAME_WORDS_MAX));
+		assert_memory_equal(found[i].words.ids, ids, found[i].words.count * sizeof *ids);
+		for (size_t j = 0; j < found[i].columns_count; j++) {
+			const struct name_words *words = &found[i].column_words[j];
+			str_t name = found[i].columns[j].name;
+			assert_int_equal(words->count, words_of_name(name, ids, NAME_WORDS_MAX));
+			assert_memory_equal(words->ids, ids, words->count * sizeof *ids);
+			assert_int_equal(words->whole, word_stem(lower, word_lower(name, lower)));
+		}
+		columns += found[i].columns_count;
+	}
+	assert_true(columns >= (size_t)TABLES * COLUMNS);
+	catalog_unref(catalog);
+	buf_free(&text);
+}
+
 static void compiles_functions(void **state)
 {
 	(void)state;
@@ -369,17 +417,12 @@ static void counts_references(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(compiles_relations),
-		cmocka_unit_test(compiles_functions),
-		cmocka_unit_test(reports_where_a_file_is_wrong),
-		cmocka_unit_test(compiles_postgresql),
-		cmocka_unit_test(numbers_types),
-		cmocka_unit_test(refuses_other_json),
-		cmocka_unit_test(survives_mutations),
-		cmocka_unit_test(survives_circles),
-		cmocka_unit_test(survives_deep_types),
-		cmocka_unit_test(compiles_sqlite),
-		cmocka_unit_test(digests_content),
+		cmocka_unit_test(compiles_relations),  cmocka_unit_test(keeps_words),
+		cmocka_unit_test(compiles_functions),  cmocka_unit_test(reports_where_a_file_is_wrong),
+		cmocka_unit_test(compiles_postgresql), cmocka_unit_test(numbers_types),
+		cmocka_unit_test(refuses_other_json),  cmocka_unit_test(survives_mutations),
+		cmocka_unit_test(survives_circles),    cmocka_unit_test(survives_deep_types),
+		cmocka_unit_test(compiles_sqlite),     cmocka_unit_test(digests_content),
 		cmocka_unit_test(counts_references),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

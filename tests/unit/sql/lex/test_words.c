@@ -1,4 +1,4 @@
-#include "score/words.h"
+#include "sql/lex/words.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,12 +6,9 @@
 
 #include <cmocka.h>
 
-#include "score/question.h"
-#include "score/sketch.h"
-
 static word_id stem(const char *word)
 {
-	char lower[WORD_BYTES];
+	char lower[WORD_BYTES_MAX];
 	return word_stem(lower, word_lower(str_from(word), lower));
 }
 
@@ -94,35 +91,82 @@ static void test_sets_are_bounded(void **state)
 	assert_false(word_set_has(&set, 0));
 }
 
-/* Both tables are searched by halves. */
-static void test_tables_are_found(void **state)
+/* What is kept of a name is what splitting it anew gives. */
+static void check_kept(str_t name, struct arena *arena)
+{
+	char lower[WORD_BYTES_MAX];
+	word_id ids[100];
+	const struct name_words kept = words_keep(name, arena);
+	size_t count = words_of_name(name, ids, NAME_WORDS_MAX);
+	size_t all = words_of_name(name, ids, sizeof ids / sizeof ids[0]);
+	assert_int_equal(kept.whole, word_stem(lower, word_lower(name, lower)));
+	assert_int_equal(kept.count, count);
+	assert_true(all >= count);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(kept.ids[i], ids[i]);
+}
+
+static void test_kept(void **state)
 {
 	(void)state;
-	static const struct {
-		const char *text;
-		unsigned senses;
-	} senses[] = {
-#define WORD(text, senses) { text, senses },
-#include "score/question_words.def"
-#undef WORD
+	static const char *const names[] = {
+		"",
+		"id",
+		"_",
+		"12",
+		"a1b22c",
+		"FreeMealCount",
+		"HTTPServer",
+		"ABC",
+		"ABCd",
+		"x\xC3\x89t\xC3\xA9",
+		"\xD0\x9C\xD0\x98\xD0\xA0",
+		"\xFF\xFE",
+		"a\xFF"
+		"B",
+		"A\xC3\x89"
+		"b",
+		"one two three four five six seven eight nine ten eleven twelve thirteen",
+		"a_name_that_is_longer_than_forty_bytes_and_more",
+		"cities",
+		"ss"
 	};
-	for (size_t i = 0; i < sizeof senses / sizeof senses[0]; i++)
-		if (question_senses(senses[i].text, strlen(senses[i].text)) != senses[i].senses)
-			fail_msg("%s is not found", senses[i].text);
-	assert_int_equal(question_senses("zebra", 5), 0);
-	assert_int_equal(question_senses("th", 2), 0);
-	static const char *const words[] = {
-#define SKETCH_WORD(symbol, text) text,
-#include "score/sketch_words.def"
-#undef SKETCH_WORD
-	};
-	struct sketch *sketch = test_malloc(sizeof *sketch);
-	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-		sketch_read(str_from(words[i]), SQL_POSTGRESQL, sketch);
-		if (sketch->count != 1 || sketch->tokens[0].word != (enum sketch_word)i)
-			fail_msg("%s is not found", words[i]);
-	}
-	test_free(sketch);
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		check_kept(str_from(names[i]), arena);
+	check_kept(STR_NONE, arena);
+	check_kept((str_t){ "a\0b", 3 }, arena);
+	static char large[64 << 10];
+	static const char letters[] = "aZ_9\xC3\xA9 ";
+	memset(large, 'a', sizeof large);
+	check_kept((str_t){ large, sizeof large }, arena);
+	for (size_t i = 0; i < sizeof large; i++)
+		large[i] = letters[i * 2654435761U / 7 % (sizeof letters - 1)];
+	check_kept((str_t){ large, sizeof large }, arena);
+}
+
+/* By one byte at a time, whatever the length and the letters: ASCII is read by eight, and cut after 39. */
+static void test_lower_case(void **state)
+{
+	(void)state;
+	char text[64], lower[WORD_BYTES_MAX];
+	for (size_t len = 0; len < sizeof text; len++)
+		for (unsigned turn = 0; turn < 256; turn++) {
+			for (size_t i = 0; i < len; i++)
+				text[i] = (char)((turn + i * 37) % 128);
+			size_t expected = len < WORD_BYTES_MAX - 1 ? len : WORD_BYTES_MAX - 1;
+			assert_int_equal(word_lower((str_t){ text, len }, lower), expected);
+			for (size_t i = 0; i < expected; i++)
+				assert_int_equal(lower[i],
+						 text[i] >= 'A' && text[i] <= 'Z' ? text[i] | 0x20 : text[i]);
+			if (len == 0 || turn >= len)
+				continue;
+			text[turn] = (char)0xFF; /* no UTF-8: it stays */
+			assert_int_equal(word_lower((str_t){ text, len }, lower), expected);
+			for (size_t i = 0; i < expected; i++)
+				assert_int_equal(lower[i],
+						 text[i] >= 'A' && text[i] <= 'Z' ? text[i] | 0x20 : text[i]);
+		}
 }
 
 int main(void)
@@ -131,7 +175,8 @@ int main(void)
 		cmocka_unit_test(test_stems),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_sets_are_bounded),
-		cmocka_unit_test(test_tables_are_found),
+		cmocka_unit_test(test_kept),
+		cmocka_unit_test(test_lower_case),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

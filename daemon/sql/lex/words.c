@@ -1,4 +1,4 @@
-#include "score/words.h"
+#include "sql/lex/words.h"
 
 #include "common/utf8.h"
 
@@ -93,7 +93,7 @@ static inline bool lower_at(const char *from, char *to, size_t count)
 }
 
 /* What is cut has one byte less than there is room for: a letter of two bytes would not fit. */
-enum { LOWER_MAX = WORD_BYTES - 1 };
+enum { LOWER_MAX = WORD_BYTES_MAX - 1 };
 
 /* By words of the machine; false: it is not all ASCII, or too short for that. */
 static bool lower_ascii(str_t word, char *lower)
@@ -108,7 +108,7 @@ static bool lower_ascii(str_t word, char *lower)
 	return len >= 4 && lower_at(word.ptr, lower, 4) && lower_at(word.ptr + len - 4, lower + len - 4, 4);
 }
 
-size_t word_lower(str_t word, char ret_lower[WORD_BYTES])
+size_t word_lower(str_t word, char ret_lower[WORD_BYTES_MAX])
 {
 	if (lower_ascii(word, ret_lower))
 		return word.len < LOWER_MAX ? word.len : LOWER_MAX;
@@ -233,13 +233,24 @@ size_t words_of_name(str_t name, word_id *ret_ids, size_t max)
 			i++;
 			continue;
 		}
-		char lower[WORD_BYTES];
+		char lower[WORD_BYTES_MAX];
 		size_t end = word_end(name, i);
 		size_t len = word_lower((str_t){ name.ptr + i, end - i }, lower);
 		ret_ids[count++] = word_stem(lower, len);
 		i = end;
 	}
 	return count;
+}
+
+struct name_words words_keep(str_t name, struct arena *arena)
+{
+	char lower[WORD_BYTES_MAX];
+	word_id ids[NAME_WORDS_MAX];
+	size_t count = words_of_name(name, ids, NAME_WORDS_MAX);
+	word_id *kept = ARENA_ARRAY(arena, word_id, count);
+	for (size_t i = 0; i < count; i++)
+		kept[i] = ids[i];
+	return (struct name_words){ word_stem(lower, word_lower(name, lower)), kept, count };
 }
 
 static size_t slot_of(const struct word_set *set, word_id id)

@@ -3,14 +3,14 @@
  * singular alike. English, and of other languages what needs no dictionary. A word is known by a number that
  * its text gives: two that are different have the same one by accident alone.
  *
- * Any bytes are fine: what is no UTF-8 separates words. Pure; no allocation; any thread.
+ * Any bytes are fine: what is no UTF-8 separates words. Pure; any thread.
  */
 #pragma once
 
-#include "common/str.h"
+#include "common/arena.h"
 
 /* Longer words are told apart by this many bytes. */
-#define WORD_BYTES 40
+#define WORD_BYTES_MAX 40
 
 /* 0: no word. Not stable across versions: never stored. */
 typedef uint64_t word_id;
@@ -21,8 +21,8 @@ size_t word_letter(str_t text, size_t offset);
 /* A capital letter stands there. */
 bool word_is_capital(str_t text, size_t offset);
 
-/* Writes the word in lower case, cut after WORD_BYTES; returns its length. */
-size_t word_lower(str_t word, char ret_lower[WORD_BYTES]);
+/* Writes the word in lower case, cut after WORD_BYTES_MAX; returns its length. */
+size_t word_lower(str_t word, char ret_lower[WORD_BYTES_MAX]);
 
 /* Of a word in lower case, without the plural's ending. */
 word_id word_stem(const char *lower, size_t len);
@@ -30,6 +30,18 @@ word_id word_stem(const char *lower, size_t len);
 /* Words of a name: FreeMealCount, free_meal_count and "Free Meal Count" have the same three; numbers are
  * words, too. At most `max`; returns how many. */
 size_t words_of_name(str_t name, word_id *ret_ids, size_t max);
+
+/* Of a name that is asked for its words often: a catalog's. Some 40 bytes. */
+#define NAME_WORDS_MAX 12
+
+struct name_words {
+	word_id whole;	    /* of the name as if it were one word, whatever it consists of; 0: it is empty */
+	const word_id *ids; /* as words_of_name gives them, at most NAME_WORDS_MAX */
+	size_t count;
+};
+
+/* The words are in the arena. */
+struct name_words words_keep(str_t name, struct arena *arena);
 
 /* The first eight bytes of a word in lower case, as a number that is in the order of the words. */
 uint64_t word_key(const char *lower, size_t len);
