@@ -54,7 +54,7 @@ static void take_scored(struct ingest *ingest, const rd_kafka_message_t *message
 		item.event.text[0] = '\0';
 	if (item.label_source == ENUM_ABSENT && !item.event.text[0])
 		return;
-	calibration_case_take_features(&item, arena);
+	calibration_case_complete(&item, arena);
 	batch_add(ingest->batch, &item);
 }
 

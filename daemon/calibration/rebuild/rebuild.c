@@ -158,7 +158,7 @@ static err_t take_scored(size_t span, const rd_kafka_message_t *message, void *c
 	item.untested = message->offset < partition->claims_from;
 	rebuild->summary.cases += item.label_source != ENUM_ABSENT;
 	if (item.label_source != ENUM_ABSENT || item.event.text[0]) {
-		calibration_case_take_features(&item, rebuild->batch_arena);
+		calibration_case_complete(&item, rebuild->batch_arena);
 		ARENA_PUSH(rebuild->batch_arena, rebuild->cases, rebuild->cases_count,
 			   rebuild->cases_capacity, item);
 	}

@@ -156,16 +156,6 @@ static str_t write_features(const struct record_feature *features, size_t count,
 	return (str_t){ object, (size_t)(at - object) };
 }
 
-void calibration_case_take_features(struct calibration_case *item, struct arena *arena)
-{
-	const struct scored_query *record = item->record;
-	size_t count = record ? record->confidence.features_count : 0;
-	if (count > 0)
-		item->features = write_features(record->confidence.features,
-						count < MAX_FEATURES ? count : MAX_FEATURES,
-						number_question(record->input, arena), arena);
-}
-
 static bool is_among(str_t name, const str_t *names, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -231,6 +221,18 @@ static str_t write_rules(const struct scored_query *scored, struct arena *arena)
 	return rules;
 }
 
+void calibration_case_complete(struct calibration_case *item, struct arena *arena)
+{
+	const struct scored_query *record = item->record;
+	size_t count = record ? record->confidence.features_count : 0;
+	if (count > 0)
+		item->features = write_features(record->confidence.features,
+						count < MAX_FEATURES ? count : MAX_FEATURES,
+						number_question(record->input, arena), arena);
+	if (record)
+		item->rules = write_rules(record, arena);
+}
+
 err_t calibration_case_read(const struct codec *codec, const void *data, size_t len, struct arena *arena,
 			    struct calibration_case *ret_case, bool *ret_read, struct err_detail *detail)
 {
@@ -254,7 +256,6 @@ err_t calibration_case_read(const struct codec *codec, const void *data, size_t 
 		.key = key,
 		.documents =
 			label && label->source == LABEL_RESULT ? write_documents(scored, arena) : STR_NONE,
-		.rules = write_rules(scored, arena),
 		.probability = read_probability(&scored->confidence),
 		.record = scored,
 	};

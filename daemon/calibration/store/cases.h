@@ -57,14 +57,15 @@ struct calibration_case {
 	const struct scored_query *record; /* that it was read from, in the arena; or NULL */
 };
 
-/* What a record of the scored topic says, but for its features: `*ret_read` is false when it has no overall
- * confidence. The texts are in the arena. Errors: it cannot be decoded, or its values cannot be counted. */
+/* What a record of the scored topic says, but for its features and rules: `*ret_read` is false when it has no
+ * overall confidence. The texts are in the arena. Errors: it cannot be decoded, or its values cannot be
+ * counted. */
 err_t calibration_case_read(const struct codec *codec, const void *data, size_t len, struct arena *arena,
 			    struct calibration_case *ret_case, bool *ret_read, struct err_detail *detail);
 
-/* Adds its record's features, in the arena: for a case that is kept. Most are not, and writing features takes
- * longer than all else. */
-void calibration_case_take_features(struct calibration_case *item, struct arena *arena);
+/* Adds features and rules of its record, in the arena: for a case that is kept. Most are not, and writing
+ * these takes longer than all else. */
+void calibration_case_complete(struct calibration_case *item, struct arena *arena);
 
 /* Whether the case can be counted: times, confidence and weight within range, texts storable. */
 bool calibration_case_valid(const struct calibration_case *item);

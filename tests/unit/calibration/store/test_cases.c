@@ -43,7 +43,7 @@ static err_t read_json(const struct codec *codec, const json_t *record, struct a
 	assert_true(err ? detail.message[0] : read);
 	if (!err) {
 		assert_false(str_present(ret_case->features)); /* before they are asked for */
-		calibration_case_take_features(ret_case, arena);
+		calibration_case_complete(ret_case, arena);
 	}
 	free(text);
 	return err;
