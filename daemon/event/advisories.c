@@ -7,6 +7,7 @@
 #include "event/outages.h"
 #include "event/query_times.h"
 #include "event/rate_limiter.h"
+#include "event/record/reason.h"
 #include "score/match.h"
 
 #include <inttypes.h>
@@ -21,11 +22,11 @@ static const struct kind_rule {
 } by_gravity[] = {
 	{ ADVISORY_UNSAFE_QUERY, NULL },
 	{ ADVISORY_OWN_FALSE_NEGATIVE,
-	  "If the query is harmless, the owner of the ground truth corrects should_pass (a truth_sql beside "
-	  "it "
-	  "fits only a question that may be answered); if it is not, report it with its event_id to whoever "
-	  "maintains assayd, as a gap in its safety check. A result that differs is for the application's "
-	  "owner: prompt or examples." },
+	  "Read the sql: if it only reads what it may, should_pass = false is wrong, and the owner of the "
+	  "ground truth corrects it (a truth_sql beside it fits only a question that may be answered). If it "
+	  "writes, or reads what it must not, report it with its event_id to whoever maintains assayd, as a "
+	  "gap in its safety check, and the database's owner takes that right from the application's role. "
+	  "A result that differs is for the application's owner: prompt or examples." },
 	{ ADVISORY_LOW_CONFIDENCE, NULL },
 	{ ADVISORY_LOW_RELEVANCE, NULL },
 	{ ADVISORY_WRONG_ANSWER, NULL },
@@ -53,9 +54,10 @@ static const struct unsafe_remedy {
 	  "itself need not be refused.",
 	  { "time_based", "resource_bomb", "too_deep", "too_long" } },
 	{ "assayd did not run it; if the application did (its log has this event_id), treat what it reads as "
-	  "disclosed. The database's owner takes the right to what the reason names from the application's "
-	  "role, the application's owner looks for who or what led the model to it. A false alarm on an "
-	  "ordinary read is a defect of assayd to report.",
+	  "disclosed and what it writes as changed. The database's owner takes the right to what the reason "
+	  "names (the table, function or file) from the application's role, the application's owner looks "
+	  "for who or what led the model to it. A false alarm on an ordinary read is a defect of assayd to "
+	  "report.",
 	  { "dangerous_function", "volatile_function", "system_catalog", "file_access", "network_access",
 	    "injection_pattern", "unanalysable" } },
 };
@@ -338,14 +340,31 @@ static str_t summary_of(const struct raised *raised, const struct advisory *advi
 	return summary;
 }
 
+/* What is to be done for the gravest violation, which the reason names, too. */
 static const char *remedy_of_unsafe(const struct record_safety *safety)
 {
-	for (size_t i = 0;
-	     safety->violations_count > 0 && i < sizeof unsafe_remedies / sizeof unsafe_remedies[0]; i++)
+	const struct record_violation *gravest = reason_violation(safety);
+	for (size_t i = 0; gravest && i < sizeof unsafe_remedies / sizeof unsafe_remedies[0]; i++)
 		for (size_t j = 0; unsafe_remedies[i].codes[j]; j++)
-			if (str_is(safety->violations[0].code, unsafe_remedies[i].codes[j]))
+			if (str_is(gravest->code, unsafe_remedies[i].codes[j]))
 				return unsafe_remedies[i].remedy;
 	return NULL;
+}
+
+/* What lacks confidence takes what limits it. */
+static enum disposition_finding finding_of_limit(str_t factor, enum disposition_finding otherwise)
+{
+	static const struct {
+		const char *factor;
+		enum disposition_finding finding;
+	} limits[] = {
+		{ "retrieval", FINDING_RETRIEVAL_WEAK },
+		{ "technical", FINDING_SQL_REFUSED },
+	};
+	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
+		if (str_is(factor, limits[i].factor))
+			return limits[i].finding;
+	return otherwise;
 }
 
 /* Of the kind, else of the decisive finding; what lacks confidence for want of its target takes the target.
@@ -360,6 +379,9 @@ static const char *remedy_of(const struct event *event, const struct kind_rule *
 		decisive = FINDING_TARGET_UNAVAILABLE;
 	if (decisive == FINDING_CONFIDENCE_NONE && is_found(event, FINDING_TARGET_UNKNOWN))
 		decisive = FINDING_TARGET_UNKNOWN;
+	if (!event->facts.analysis.level_by_probability &&
+	    (decisive == FINDING_CONFIDENCE_VERY_LOW || decisive == FINDING_CONFIDENCE_LOW))
+		decisive = finding_of_limit(event->scored->confidence.limiting_factor, decisive);
 	return remedy ? remedy : disposition_finding_remedy(decisive);
 }
 

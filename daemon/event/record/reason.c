@@ -102,20 +102,53 @@ str_t reason_word(str_t sql)
 	return query ? STR("") : (str_t){ sql.ptr + from, to - from };
 }
 
+const struct record_violation *reason_violation(const struct record_safety *safety)
+{
+	for (size_t i = 0; i < safety->violations_count; i++)
+		if (str_is(safety->violations[i].code, "not_a_read"))
+			return &safety->violations[i];
+	return safety->violations_count > 0 ? &safety->violations[0] : NULL;
+}
+
+static bool str_ends_with(str_t text, str_t end)
+{
+	return text.len >= end.len && memcmp(text.ptr + text.len - end.len, end.ptr, end.len) == 0;
+}
+
+/* The codes of those that are not named yet, each once. */
+static void append_other_violations(const struct record_safety *safety, const struct record_violation *named,
+				    struct buf *out)
+{
+	bool first = true;
+	for (size_t i = 0; i < safety->violations_count; i++) {
+		str_t code = safety->violations[i].code;
+		size_t k = 0;
+		while (k < i && !str_equal(code, safety->violations[k].code))
+			k++;
+		if (k < i || str_equal(code, named->code))
+			continue;
+		buf_printf(out, "%s" STR_FMT, first ? "; also " : ", ", STR_ARG(code));
+		first = false;
+	}
+}
+
 static str_t unsafe_text(const struct reason_parts *reason)
 {
 	const struct record_safety *safety = &reason->scored->safety;
 	if (safety->violations_count == 0)
 		return STR("the query is unsafe, so assayd did not run it");
-	bool no_read = str_is(safety->violations[0].code, "not_a_read");
-	str_t word = no_read ? reason->source->word : STR("");
+	const struct record_violation *gravest = reason_violation(safety);
+	_cleanup_(buf_free) struct buf text = BUF_INIT;
+	str_t word = str_is(gravest->code, "not_a_read") ? reason->source->word : STR("");
 	if (!str_present(word))
 		return STR_NONE;
-	return arena_printf(
-		reason->arena,
-		"the query is unsafe, so assayd did not run it: " STR_FMT " (" STR_FMT "%s" STR_FMT ")%s",
-		STR_ARG(safety->violations[0].code), STR_ARG(safety->violations[0].detail),
-		word.len > 0 ? ": " : "", STR_ARG(word), safety->violations_count > 1 ? ", and more" : "");
+	bool says = word.len == 0 || str_ends_with(gravest->detail, word);
+	buf_printf(&text,
+		   "the query is unsafe, so assayd did not run it: " STR_FMT " (" STR_FMT "%s" STR_FMT ")",
+		   STR_ARG(gravest->code), STR_ARG(gravest->detail), says ? "" : ": ",
+		   STR_ARG(says ? STR("") : word));
+	append_other_violations(safety, gravest, &text);
+	return arena_str(reason->arena, buf_str(&text));
 }
 
 /* ---- what was run ---- */
@@ -166,8 +199,10 @@ static str_t differs_text(const struct reason_parts *reason)
 
 static str_t truth_failed_text(const struct reason_parts *reason)
 {
+	const struct record_result_validation *validation = reason->scored->result_validation;
 	str_t why = error_of(reason, evaluation_metric_name(EVALUATION_SEMANTIC));
-	if (!reason->scored->result_validation && str_present(why))
+	if (str_present(why) &&
+	    (!validation || !validation->explanation || !str_present(validation->explanation->message)))
 		return why; /* it says what to do */
 	return arena_printf(reason->arena, STR_FMT "; fix the ground truth",
 			    STR_ARG(summary_of_result(reason, "the ground truth failed")));
@@ -177,8 +212,11 @@ static str_t unavailable_text(const struct reason_parts *reason)
 {
 	const struct record_result_validation *validation = reason->scored->result_validation;
 	str_t why = validation && validation->explanation ? validation->explanation->message : STR_NONE;
-	if (!str_present(why) && !reason->source->reading->has_catalog)
-		why = error_of(reason, NULL);
+	if (reason->source->known->target_unknown)
+		why = STR("no target of that name is configured");
+	else if (!reason->source->reading->has_catalog) /* whatever follows from it */
+		why = STR("its catalog cannot be read, so assayd cannot tell what is in it and runs nothing "
+			  "there");
 	if (!str_present(why) && reason->source->known->agreement_missing)
 		why = agreement_error(reason);
 	if (!str_present(why))
