@@ -40,7 +40,7 @@ unit_test(audit/publish/checkpoint_file COVERS audit/publish/checkpoint_file WIT
 unit_test(audit/publish/checkpoint_reader COVERS audit/publish/checkpoint_reader WITH assayd_audit_publish)
 unit_test(audit/publish/key_file COVERS audit/publish/key_file WITH assayd_audit_publish)
 unit_test(audit/recompute/recompute THREADS
-  COVERS audit/recompute/print audit/recompute/recompute audit/recompute/stream
+  COVERS audit/recompute/print audit/recompute/recompute audit/recompute/rules audit/recompute/settings audit/recompute/stream
   WITH assayd_audit_recompute)
 unit_test(audit/tiles COVERS audit/tiles)
 unit_test(audit/verify/claims_batch THREADS COVERS audit/verify/claims_batch WITH assayd_audit_verify)

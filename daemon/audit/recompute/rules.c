@@ -1,4 +1,5 @@
 /* The rules that a record says it was scored by, against the configuration that it names. */
+#include "event/record/rules.h"
 #include "audit/recompute/internal.h"
 #include "audit/recompute/settings.h"
 
@@ -79,11 +80,10 @@ static void check_retrieval(const struct rules_check *check, const struct record
 
 static void check_result(const struct rules_check *check, const struct record_result_rules *said)
 {
-	static const struct record_result_rules defaults = { 1e-4, 1e-9, 5, 250 };
 	if (!check->work->scored->result_validation)
 		return;
 	if (!said)
-		said = &defaults;
+		said = &RECORD_RESULT_DEFAULTS;
 #define NUMBER(member) check_number(check, "rules.result." #member, said->member, "result." #member)
 	NUMBER(absolute_tolerance);
 	NUMBER(relative_tolerance);
@@ -206,14 +206,6 @@ bool recompute_dialect(const struct recompute *work, enum sql_dialect *ret_diale
 
 void recompute_rules(struct recompute *work)
 {
-	static const struct record_retrieval_rules formula = {
-		.weights = { 0.30, 0.20, 0.15, 0.15, 0.10, 0.05, 0.05 },
-		.rrf_scale = 1,
-		.consensus_above = 0.75,
-		.gap_scale = 0.3,
-		.spread_scale = 0.2,
-		.thresholds = { 0.85, 0.70, 0.50 },
-	};
 	static const char *const sources[] = { "own", "event", "worst" };
 	const struct record_rules *rules = work->rules;
 	const struct recompute_archive *archive = work->archive;
@@ -240,7 +232,7 @@ void recompute_rules(struct recompute *work)
 		     "advisories.low_relevance_below");
 	check_flag(&check, "rules.redacted", rules->redacted, "records.redact_literals");
 	if (work->scored->confidence.retrieval)
-		check_retrieval(&check, rules->retrieval ? rules->retrieval : &formula);
+		check_retrieval(&check, rules->retrieval ? rules->retrieval : &RECORD_RETRIEVAL_FORMULA);
 	check_judge(&check, rules->judge);
 	check_result(&check, rules->result);
 }

@@ -38,18 +38,21 @@ static struct record_retrieval_rules retrieval_in_force(const struct config *con
 	};
 }
 
-/* As the schema's documentation writes it down; all its members are doubles. */
+const struct record_retrieval_rules RECORD_RETRIEVAL_FORMULA = {
+	.weights = { 0.30, 0.20, 0.15, 0.15, 0.10, 0.05, 0.05 },
+	.rrf_scale = 1,
+	.consensus_above = 0.75,
+	.gap_scale = 0.3,
+	.spread_scale = 0.2,
+	.thresholds = { 0.85, 0.70, 0.50 },
+};
+
+const struct record_result_rules RECORD_RESULT_DEFAULTS = { 1e-4, 1e-9, 5, 250 };
+
+/* All its members are doubles. */
 static bool is_the_formula(const struct record_retrieval_rules *rules)
 {
-	static const struct record_retrieval_rules formula = {
-		.weights = { 0.30, 0.20, 0.15, 0.15, 0.10, 0.05, 0.05 },
-		.rrf_scale = 1,
-		.consensus_above = 0.75,
-		.gap_scale = 0.3,
-		.spread_scale = 0.2,
-		.thresholds = { 0.85, 0.70, 0.50 },
-	};
-	return memcmp(rules, &formula, sizeof formula) == 0;
+	return memcmp(rules, &RECORD_RETRIEVAL_FORMULA, sizeof *rules) == 0;
 }
 
 static struct record_retrieval_rules *retrieval_rules(const struct record_facts *facts)
@@ -89,14 +92,12 @@ static struct record_judge_rules *judge_rules(const struct record_builder *build
 	return rules;
 }
 
-/* As the schema's documentation writes it down. */
 static struct record_result_rules *result_rules(const struct record_builder *builder)
 {
-	static const struct record_result_rules defaults = { 1e-4, 1e-9, 5, 250 };
 	const struct config_result *config = &builder->facts->config->result;
 	const struct record_result_rules rules = { config->absolute_tolerance, config->relative_tolerance,
 						   config->performance_factor, config->performance_floor_ms };
-	if (!builder->scored->result_validation || memcmp(&rules, &defaults, sizeof rules) == 0)
+	if (!builder->scored->result_validation || memcmp(&rules, &RECORD_RESULT_DEFAULTS, sizeof rules) == 0)
 		return NULL;
 	struct record_result_rules *record = ARENA_NEW(builder->facts->arena, struct record_result_rules);
 	*record = rules;

@@ -2,7 +2,10 @@
  * several threads. What follows from events of all kinds is tests/integration/test_recompute.py. */
 #include "audit/recompute/recompute.h"
 
+#include "audit/recompute/settings.h"
+
 #include "audit/recompute/stream.h"
+#include "score/retrieval.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,11 +26,12 @@ struct sample {
 	struct record_evaluation evaluation;
 	struct record_weight weights[2];
 	int factor;
+	struct arena *arena; /* or NULL */
 };
 
 static void fill(struct sample *sample)
 {
-	*sample = (struct sample){ .factor = RECORD_FACTOR_TECHNICAL };
+	*sample = (struct sample){ .factor = RECORD_FACTOR_TECHNICAL, .arena = sample->arena };
 	sample->technical = (struct record_technical){ .score = 100, .valid = true };
 	sample->reason.code = STR("medium_confidence");
 	sample->reason.text =
@@ -121,7 +125,7 @@ static void one_that_follows(void **state)
 {
 	(void)state;
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
-	struct sample sample;
+	struct sample sample = { .arena = NULL };
 	fill(&sample);
 	struct recompute_report report = report_of(&sample, arena);
 	for (size_t i = 0; i < report.differences_count; i++)
@@ -150,7 +154,7 @@ static void identical_by_each_formulas(void **state)
 		size_t differences;
 	} cases[] = { { 2, 1, 0 }, { 2, 4, 1 }, { 1, 4, 0 }, { 1, 1, 1 } };
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
-	struct sample sample;
+	struct sample sample = { .arena = NULL };
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		fill_identical(&sample, cases[i].formulas);
 		sample.label.weight = cases[i].weight;
@@ -205,7 +209,7 @@ static void models_of_rules(void **state)
 		      { "factors=technical,generator source=own retrieval=formula", 1 } };
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct sample sample;
+		struct sample sample = { .arena = NULL };
 		struct model_estimate estimate;
 		_cleanup_(model_cleanup) struct model *model = learn(cases[i].rules);
 		const struct recompute_archive archive = { .context = model,
@@ -236,7 +240,7 @@ static void one_change_at_a_time(void **state)
 {
 	(void)state;
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
-	struct sample sample;
+	struct sample sample = { .arena = NULL };
 #define CHANGED(change, shows)                                                                               \
 	do {                                                                                                 \
 		fill_judged(&sample);                                                                        \
@@ -288,7 +292,7 @@ static void what_is_of_another_version_is_a_gap(void **state)
 	(void)state;
 	static const char *const versions[] = { "1.2.4", "1.2.30+abc", "1.2", "" };
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
-	struct sample sample;
+	struct sample sample = { .arena = NULL };
 	for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
 		fill(&sample);
 		sample.scored.structure.structural = 0;
@@ -302,6 +306,212 @@ static void what_is_of_another_version_is_a_gap(void **state)
 	fill(&sample);
 	sample.factor = RECORD_FACTOR_OTHER;
 	assert_true(report_of(&sample, arena).gaps[RECOMPUTE_GAP_OTHER_VERSION]);
+}
+
+/* ---- rules ---- */
+
+#define SETTINGS_OF_ALL                                                                                      \
+	"diagnostic.source=own\nconfidence.factors=[technical]\nconfidence.technical_alone=medium\n"         \
+	"confidence.thresholds.high=0.90000000000000002\nconfidence.thresholds.medium=0.7\n"                 \
+	"confidence.thresholds.low=0.5\nevaluation.pass_score=0.69999999999999996\n"                         \
+	"advisories.low_confidence_below=0.7\nadvisories.low_relevance_below=50\n"                           \
+	"records.redact_literals=false\nretrieval.weights.top=0.3\nretrieval.weights.gap=0.2\n"              \
+	"retrieval.weights.consensus=0.15\nretrieval.weights.agreement=0.15\n"                               \
+	"retrieval.weights.low_spread=0.1\nretrieval.weights.graph=0.05\n"                                   \
+	"retrieval.weights.low_diversity=0.05\nretrieval.rrf_scale=1\nretrieval.consensus_above=0.75\n"      \
+	"retrieval.gap_scale=0.3\nretrieval.spread_scale=0.2\nretrieval.thresholds.high=0.85\n"              \
+	"retrieval.thresholds.medium=0.7\nretrieval.thresholds.low=0.5\ntargets[0].name=\"shop\"\n"          \
+	"targets[0].engine=sqlite\ntargets[1].name=\"sales\"\ntargets[1].engine=mariadb\n"
+
+#define SETTINGS_OF_JUDGE                                                                                    \
+	SETTINGS_OF_ALL "judge.sample_rate=1\njudge.always_below=MEDIUM_CONFIDENCE\njudge.unsafe=false\n"    \
+			"judge.prompt_token_price=2\njudge.completion_token_price=3\n"
+
+#define SETTINGS_OF_PANEL                                                                                    \
+	SETTINGS_OF_ALL "judges[0].name=\"a\"\njudges[0].prompt_token_price=1\n"                             \
+			"judges[0].completion_token_price=0\njudges[1].name=\"one\"\n"                       \
+			"judges[1].prompt_token_price=2\njudges[1].completion_token_price=3\n"               \
+			"panel.sample_rate=1\npanel.always_below=MEDIUM_CONFIDENCE\npanel.unsafe=false\n"
+
+static const struct recompute_settings *settings_of(void *context, str_t digest)
+{
+	return str_is(digest, "digest") ? context : NULL;
+}
+
+static const struct catalog *no_catalog(void *context, str_t digest)
+{
+	(void)context;
+	(void)digest;
+	return NULL;
+}
+
+static bool has_any(void *context, str_t digest)
+{
+	(void)context;
+	(void)digest;
+	return true;
+}
+
+/* The judged one, with retrieval; by the judge alone, or by a panel of one. */
+struct ruled {
+	struct sample sample;
+	struct record_retrieval retrieval;
+	struct record_price price;
+	struct record_panelist panelist;
+};
+
+static void fill_ruled(struct ruled *ruled, bool panel)
+{
+	struct scored_query *scored = &ruled->sample.scored;
+	fill_judged(&ruled->sample);
+	ruled->retrieval = (struct record_retrieval){
+		.confidence = 0.9,
+		.level = LEVEL_HIGH,
+		.interpretation = STR("STRONG"),
+		.interpretation_text = str_from(retrieval_interpretation_text(RETRIEVAL_STRONG)),
+		.action_text = str_from(retrieval_action_text(RETRIEVAL_STRONG)),
+	};
+	scored->confidence.retrieval = &ruled->retrieval;
+	ruled->price = (struct record_price){ 2, 3 };
+	ruled->sample.judge_rules.prices = &ruled->price;
+	ruled->sample.judge_rules.prices_count = 1;
+	scored->judge.cost = opt_double(0);
+	if (!panel)
+		return;
+	ruled->panelist = (struct record_panelist){ .name = STR("one"),
+						    .provider = STR("openai"),
+						    .model = STR("m"),
+						    .relevance = &ruled->sample.relevance,
+						    .prompt_digest = STR("p1 p2"),
+						    .cost = opt_double(0) };
+	ruled->sample.relevance.raw = STR_NONE;
+	ruled->sample.relevance.reason = STR("one 80");
+	ruled->panelist.relevance = ARENA_NEW(ruled->sample.arena, struct record_judge_score);
+	*ruled->panelist.relevance = ruled->sample.relevance;
+	ruled->panelist.relevance->reason = STR("");
+	scored->judge.panel = &ruled->panelist;
+	scored->judge.panel_count = 1;
+	scored->provenance.prompt_digest = STR("p1 p2");
+}
+
+static struct recompute_report ruled_report(const struct ruled *ruled, const char *text, struct arena *arena)
+{
+	struct recompute_settings *settings = recompute_settings_read(str_from(text));
+	const struct recompute_archive archive = {
+		.context = settings, .has = has_any, .find_catalog = no_catalog, .find_settings = settings_of
+	};
+	struct recompute_report report = { .arena = arena, .release = "1.2.3" };
+	assert_non_null(settings);
+	recompute_record(&ruled->sample.scored, &archive, NULL, &report);
+	recompute_settings_free(settings);
+	for (size_t i = 0; i < report.differences_count; i++)
+		print_message(STR_FMT ": " STR_FMT ", " STR_FMT "\n", STR_ARG(report.differences[i].field),
+			      STR_ARG(report.differences[i].said), STR_ARG(report.differences[i].follows));
+	return report;
+}
+
+static bool has_difference(const struct recompute_report *report, const char *field)
+{
+	for (size_t i = 0; i < report->differences_count; i++)
+		if (str_is(report->differences[i].field, field))
+			return true;
+	return false;
+}
+
+static void rules_against_their_configuration(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct ruled ruled = { .sample = { .arena = arena } };
+	for (int panel = 0; panel < 2; panel++) {
+		const char *settings = panel ? SETTINGS_OF_PANEL : SETTINGS_OF_JUDGE;
+		fill_ruled(&ruled, panel);
+		struct recompute_report report = ruled_report(&ruled, settings, arena);
+		assert_int_equal(report.differences_count, 0);
+		assert_false(report.gaps[RECOMPUTE_GAP_RULES]);
+#define OTHER(change, field)                                                                                 \
+	do {                                                                                                 \
+		fill_ruled(&ruled, panel);                                                                   \
+		change;                                                                                      \
+		report = ruled_report(&ruled, settings, arena);                                              \
+		assert_true(has_difference(&report, field));                                                 \
+	} while (0)
+		struct record_rules *rules = &ruled.sample.rules;
+		OTHER(rules->diagnostic_source = RECORD_SOURCE_WORST, "rules.diagnostic_source");
+		OTHER(ruled.sample.factor = RECORD_FACTOR_GENERATOR, "rules.factors");
+		OTHER(rules->factors_count = 0, "rules.factors");
+		OTHER(rules->technical_alone = LEVEL_HIGH, "rules.technical_alone");
+		OTHER(rules->thresholds.high = 0.91, "rules.thresholds.high");
+		OTHER(rules->pass_score = 0.71, "rules.pass_score");
+		OTHER(rules->low_confidence_below = 0.6, "rules.low_confidence_below");
+		OTHER(rules->low_relevance_below = 49, "rules.low_relevance_below");
+		OTHER(rules->redacted = true, "rules.redacted");
+		OTHER(ruled.sample.judge_rules.sample_rate = 0.5, "rules.judge.sample_rate");
+		OTHER(ruled.sample.judge_rules.always_below = LEVEL_LOW, "rules.judge.always_below");
+		OTHER(ruled.sample.judge_rules.unsafe = true, "rules.judge.unsafe");
+		OTHER(ruled.price.prompt = 2.5, "rules.judge.prices.prompt");
+		OTHER(ruled.price.completion = 2.5, "rules.judge.prices.completion");
+		OTHER(rules->judge = NULL, "rules.judge");
+		struct record_retrieval_rules retrieval = { .rrf_scale = 2 };
+		OTHER(rules->retrieval = &retrieval, "rules.retrieval.rrf_scale");
+		OTHER(rules->retrieval = &retrieval, "rules.retrieval.thresholds.low");
+		OTHER(rules->retrieval = &retrieval, "rules.retrieval.weights.top");
+		OTHER(ruled.panelist.prompt_digest = STR("p1");
+		      ruled.sample.scored.provenance.prompt_digest = panel ? STR("p1 p2") : STR("p");
+		      rules->pass_score = panel ? rules->pass_score : 0.71,
+		      panel ? "provenance.prompt_digest" : "rules.pass_score");
+#undef OTHER
+	}
+}
+
+/* No line of another kind makes a configuration. */
+static void settings_are_lines_of_paths_and_values(void **state)
+{
+	(void)state;
+	struct recompute_settings *settings = recompute_settings_read(STR("a.b=1\nc=\nd=x=y"));
+	assert_non_null(settings);
+	assert_true(str_is(recompute_setting(settings, "a.b"), "1"));
+	assert_true(str_is(recompute_setting(settings, "c"), ""));
+	assert_true(str_is(recompute_setting(settings, "d"), "x=y"));
+	assert_false(str_present(recompute_setting(settings, "e")));
+	recompute_settings_free(settings);
+	assert_null(recompute_settings_read(STR("")));
+	assert_null(recompute_settings_read(STR("a=1\nrelevance.txt 12\n")));
+}
+
+/* A text that is no statement is told with the dialect of its target, which the configuration has. */
+static void reasons_name_the_dialect_of_the_target(void **state)
+{
+	(void)state;
+	static const struct {
+		str_t target;
+		const char *text;
+	} cases[] = {
+		{ STR_NONE, "no statement of PostgreSQL: the text is not exactly one statement" },
+		{ { "shop", 4 }, "no statement of SQLite: the text is not exactly one statement" },
+		{ { "sales", 5 }, "no statement of MySQL: the text is not exactly one statement" },
+	};
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct ruled ruled = { .sample = { .arena = arena } };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct generated_query input = { .event_id = STR("e-1"),
+						 .application = STR("web"),
+						 .sql = STR(""),
+						 .dialect = ENUM_ABSENT,
+						 .target = cases[i].target };
+		fill_ruled(&ruled, false);
+		ruled.sample.scored.target = cases[i].target;
+		ruled.sample.scored.input = &input;
+		ruled.sample.technical.valid = false;
+		ruled.sample.reason = (struct record_recommendation){ STR("invalid_sql"), STR("?") };
+		struct recompute_report report = ruled_report(&ruled, SETTINGS_OF_JUDGE, arena);
+		bool found = false;
+		for (size_t j = 0; j < report.differences_count; j++)
+			found |= str_is(report.differences[j].field, "disposition.reasons.text") &&
+				 memmem(report.differences[j].follows.ptr, report.differences[j].follows.len,
+					cases[i].text, strlen(cases[i].text));
+		assert_true(found);
+	}
 }
 
 /* ---- many ---- */
@@ -320,7 +530,7 @@ static void many_by_several_threads(void **state)
 	_cleanup_(codec_cleanup) struct codec *codec = NULL;
 	_cleanup_(buf_free) struct buf message = BUF_INIT;
 	struct recompute_totals totals;
-	struct sample sample;
+	struct sample sample = { .arena = NULL };
 	char *text = NULL;
 	size_t size = 0;
 	assert_int_equal(codec_new(&(const struct codec_options){ 0 }, &codec, NULL), ERR_OK);
@@ -369,6 +579,9 @@ int main(void)
 		cmocka_unit_test(models_of_rules),
 		cmocka_unit_test(one_change_at_a_time),
 		cmocka_unit_test(what_is_of_another_version_is_a_gap),
+		cmocka_unit_test(rules_against_their_configuration),
+		cmocka_unit_test(settings_are_lines_of_paths_and_values),
+		cmocka_unit_test(reasons_name_the_dialect_of_the_target),
 		cmocka_unit_test(many_by_several_threads),
 	};
 	return cmocka_run_group_tests_name("audit/recompute/recompute", tests, NULL, NULL);
