@@ -104,9 +104,12 @@ str_t reason_word(str_t sql)
 
 const struct record_violation *reason_violation(const struct record_safety *safety)
 {
-	for (size_t i = 0; i < safety->violations_count; i++)
-		if (str_is(safety->violations[i].code, "not_a_read"))
-			return &safety->violations[i];
+	static const char *const gravest[] = { "network_access", "file_access", "dangerous_function",
+					       "not_a_read" };
+	for (size_t k = 0; k < sizeof gravest / sizeof *gravest; k++)
+		for (size_t i = 0; i < safety->violations_count; i++)
+			if (str_is(safety->violations[i].code, gravest[k]))
+				return &safety->violations[i];
 	return safety->violations_count > 0 ? &safety->violations[0] : NULL;
 }
 

@@ -23,8 +23,8 @@ struct reason_source {
 /* The word that a statement begins with, where that is not one of a query: points into `sql`. */
 str_t reason_word(str_t sql);
 
-/* The violation that a reason names, and that decides what is to be done: that the statement is none that
- * reads, or the first. NULL: there is none. */
+/* The violation that a reason names, and that decides what is to be done: what reaches beyond the database,
+ * else that the statement is none that reads, else the first. NULL: there is none. */
 const struct record_violation *reason_violation(const struct record_safety *safety);
 
 /* `decides`: it is the first reason. Absent: what it says is not in the record. */
