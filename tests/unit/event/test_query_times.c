@@ -90,7 +90,8 @@ static void targets_and_forms_are_apart(void **state)
 	query_times_free(times);
 }
 
-/* However many queries there are, one that keeps coming is known. */
+/* However many queries there are, one that keeps coming is known: but for one run of the test in 30,000, in
+ * which four others of its set come between two of its own. */
 static void what_comes_often_is_kept(void **state)
 {
 	struct query_times *times = query_times_new();
@@ -99,11 +100,11 @@ static void what_comes_often_is_kept(void **state)
 	for (int i = 0; i < 200000; i++) {
 		snprintf(form, sizeof form, "form %d", i);
 		assert_false(note(times, form, 1000));
-		if (i % 1000 == 0)
+		if (i % 100 == 0)
 			assert_false(note(times, "often", 100));
 	}
 	assert_true(note(times, "often", 10000));
-	assert_int_equal(usual.runs, 200);
+	assert_int_equal(usual.runs, 2000);
 	query_times_free(times);
 }
 
