@@ -2,7 +2,8 @@
 
 const char *advisory_kind_name(enum advisory_kind kind)
 {
-	static const char *const later[] = { "WRONG_ANSWER", "OWN_FALSE_NEGATIVE", "TARGET_UNAVAILABLE" };
+	static const char *const later[] = { "WRONG_ANSWER", "OWN_FALSE_NEGATIVE", "TARGET_UNAVAILABLE",
+					     "REVIEW_REQUIRED" };
 	_Static_assert(sizeof later / sizeof later[0] ==
 			       (size_t)ADVISORY_KIND_COUNT_ - (size_t)ADVISORY_FORMER_KINDS,
 		       "a name for each kind");
@@ -20,6 +21,8 @@ enum advisory_kind advisory_kind_former(enum advisory_kind kind)
 		return ADVISORY_UNSAFE_QUERY;
 	case ADVISORY_TARGET_UNAVAILABLE:
 		return ADVISORY_GROUND_TRUTH_FAILED;
+	case ADVISORY_REVIEW_REQUIRED:
+		return ADVISORY_LOW_CONFIDENCE;
 	default:
 		return kind;
 	}

@@ -32,6 +32,7 @@ static const struct kind_rule {
 	{ ADVISORY_WRONG_ANSWER, NULL },
 	{ ADVISORY_GROUND_TRUTH_FAILED, NULL },
 	{ ADVISORY_TARGET_UNAVAILABLE, NULL },
+	{ ADVISORY_REVIEW_REQUIRED, NULL },
 	{ ADVISORY_PERFORMANCE_REGRESSION,
 	  "Compare sql with truth_sql: the application's owner prefers the cheaper form in the prompt's "
 	  "examples, or the database's owner adds what its plan lacks. What was quick before has met more "
@@ -164,6 +165,28 @@ static bool outage_begins(struct event *event)
 	return false;
 }
 
+/* What a target that does not answer brings with it, which one advisory tells for all events of the target.
+ */
+static bool follows_from_outage(const struct event *event, enum disposition_finding finding)
+{
+	bool away = is_found(event, FINDING_TARGET_UNAVAILABLE) || is_found(event, FINDING_TARGET_UNKNOWN);
+	return away && (finding == FINDING_TARGET_UNAVAILABLE || finding == FINDING_TARGET_UNKNOWN ||
+			finding == FINDING_CONFIDENCE_NONE || finding == FINDING_SAFETY_UNKNOWN);
+}
+
+/* A person has to look, for a reason that is no outage's. */
+static bool takes_review(const struct event *event)
+{
+	const struct disposition *disposition = &event->facts.disposition;
+	for (size_t i = 0; i < disposition->count; i++) {
+		enum disposition_finding finding = disposition->findings[i];
+		if (disposition_finding_action(finding) <= DISPOSITION_VERIFY &&
+		    !follows_from_outage(event, finding))
+			return true;
+	}
+	return false;
+}
+
 static void find_kinds(struct raised *raised)
 {
 	struct event *event = raised->event;
@@ -181,6 +204,7 @@ static void find_kinds(struct raised *raised)
 		     scored->judge.relevance->score < rules->low_relevance_below);
 	note(raised, ADVISORY_WRONG_ANSWER, is_wrong(event));
 	note(raised, ADVISORY_GROUND_TRUTH_FAILED, is_found(event, FINDING_GROUND_TRUTH_FAILED));
+	note(raised, ADVISORY_REVIEW_REQUIRED, raised->kinds == 0 && takes_review(event));
 	note(raised, ADVISORY_TARGET_UNAVAILABLE, raised->outage_begins);
 	note(raised, ADVISORY_PERFORMANCE_REGRESSION,
 	     raised->slower_than_truth || raised->slower_than_before);

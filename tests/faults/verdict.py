@@ -13,7 +13,9 @@ ACTIONS = ("WITHHOLD", "VERIFY", "USE_WITH_CAUTION", "USE")
 ALLOWED = {None: "WITHHOLD", "VERY_LOW_CONFIDENCE": "WITHHOLD", "LOW_CONFIDENCE": "VERIFY",
            "MEDIUM_CONFIDENCE": "USE_WITH_CAUTION", "HIGH_CONFIDENCE": "USE"}
 GRAVITY = ("UNSAFE_QUERY", "LOW_CONFIDENCE", "LOW_RELEVANCE", "WRONG_ANSWER", "GROUND_TRUTH_FAILED", "TARGET_UNAVAILABLE",
-           "PERFORMANCE_REGRESSION")
+           "REVIEW_REQUIRED", "PERFORMANCE_REGRESSION")
+AWAY = {"target_unavailable", "target_unknown"}
+NO_REVIEW = {"medium_confidence", "confidence_below_advisory", "retrieval_moderate", "high_confidence"}
 LOW_CONFIDENCE_BELOW, LOW_RELEVANCE_BELOW, PASSED_FROM = 0.7, 50, 0.7
 SLOWER_TIMES, SLOWER_MS = 5.0, 250.0
 JUDGED_FROM = 61  # the fewest points that the test's judge gives
@@ -159,6 +161,11 @@ def advisories_of(data):
     result = data["result_validation"]
     if result and result["status"] == "GROUND_TRUTH_FAILED":
         kinds.add("GROUND_TRUTH_FAILED")
+    codes = {reason["code"] for reason in data["disposition"]["reasons"]} - NO_REVIEW
+    if codes & AWAY:
+        codes -= AWAY | {"no_confidence", "safety_unknown"}  # told by the advisory of the outage
+    if codes and not kinds:
+        kinds.add("REVIEW_REQUIRED")
     if result and result["status"] == "COMPARED":
         generated_ms, truth_ms = result["generated"]["time_ms"], result["truth"]["time_ms"]
         if generated_ms > SLOWER_TIMES * truth_ms and generated_ms > SLOWER_MS:

@@ -647,6 +647,7 @@ static void test_names(void **state)
 	assert_string_equal(advisory_kind_name(ADVISORY_CALIBRATION_DRIFT), "CALIBRATION_DRIFT");
 	assert_string_equal(advisory_kind_name(ADVISORY_WRONG_ANSWER), "WRONG_ANSWER");
 	assert_string_equal(advisory_kind_name(ADVISORY_TARGET_UNAVAILABLE), "TARGET_UNAVAILABLE");
+	assert_string_equal(advisory_kind_name(ADVISORY_REVIEW_REQUIRED), "REVIEW_REQUIRED");
 	assert_string_equal(advisory_kind_name(ADVISORY_KIND_COUNT_), "UNKNOWN");
 	for (unsigned kind = 0; kind < ADVISORY_KIND_COUNT_; kind++) {
 		enum advisory_kind former = advisory_kind_former((enum advisory_kind)kind);

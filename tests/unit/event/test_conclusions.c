@@ -200,6 +200,10 @@ static const char *contradiction(const struct event *event)
 	if (scored->confidence.overall.set && scored->confidence.overall.value < 0.7 &&
 	    !says(advisory, "LOW_CONFIDENCE"))
 		return "nobody is told of a low confidence";
+	if (scored->review_required && !advisory && !result_is(scored, "UNAVAILABLE"))
+		return "nobody is told that a review is required";
+	if (says(advisory, "REVIEW_REQUIRED") && (!scored->review_required || wrong))
+		return "to be reviewed by the advisory alone, or for what is another kind";
 	if (advisory && advisory->action != action)
 		return "the advisory has another action";
 	if (advisory && !strstr(advisory->summary.ptr, names[action]))
