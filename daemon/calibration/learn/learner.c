@@ -93,7 +93,7 @@ static err_t pass_on_place(struct database *database, const struct model *taken,
 	return err ? err : model_store_note_look(database, info->kind, model_rules(taken), &next, detail);
 }
 
-/* A look counts once it is noted, whatever becomes of it. */
+/* A look counts once it is noted, whatever becomes of it; but one that is interrupted has seen nothing. */
 static err_t use_if_better(struct database *database, const struct model_options *options,
 			   struct model *candidate, const struct model_found *found,
 			   const struct model_looks *last, const struct labels *labels, bool *ret_replaced,
@@ -111,6 +111,8 @@ static err_t use_if_better(struct database *database, const struct model_options
 	if (!err)
 		err = model_replaces(candidate, current, labels->examples, labels->count, options, look.count,
 				     &better, detail);
+	if (err == ERR_SHUTTING_DOWN)
+		model_store_note_look(database, options->kind, options->rules, last, NULL);
 	if (err || !better)
 		return err;
 	err = model_judge(candidate, &none, later, later_count, &judgement, detail);

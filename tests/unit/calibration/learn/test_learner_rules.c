@@ -13,6 +13,7 @@
 #include "tests/harness/servers/database_server.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -354,6 +355,59 @@ static void test_a_fit_is_interrupted(void **state)
 	rig_end(&rig);
 }
 
+struct fitting {
+	struct rig *rig;
+	_Atomic bool stopping;
+	err_t err;
+};
+
+static void *fit_beside(void *context)
+{
+	struct fitting *fitting = context;
+	struct learner_outcome outcome;
+	const struct model_options options = { .kind = MODEL_FEATURES,
+					       .rules = A,
+					       .stopping = &fitting->stopping };
+	fitting->err = learner_fit(fitting->rig->database, &options, &outcome, NULL);
+	return NULL;
+}
+
+/* One that is interrupted while it looks at a candidate is no reason to wait for more labels. */
+static void test_a_look_is_interrupted(void **state)
+{
+	(void)state;
+	struct rig rig;
+	struct fitting fitting = { .rig = &rig };
+	struct database *other = database_new(server.socket_dsn, NULL);
+	struct learner_outcome outcome;
+	pthread_t thread;
+	const struct model_options options = { .kind = MODEL_FEATURES, .rules = A };
+	rig_begin(&rig);
+	count(&rig, 1000, A, false);
+	assert_int_equal(database_connect(other, NULL, NULL), ERR_OK);
+	assert_int_equal(database_query(other, "BEGIN", 0, NULL, NULL, NULL), ERR_OK);
+	assert_int_equal(database_query(other, "LOCK TABLE calibration_model_looks IN SHARE MODE", 0, NULL,
+					NULL, NULL),
+			 ERR_OK);
+	assert_int_equal(pthread_create(&thread, NULL, fit_beside, &fitting), 0);
+	char waiting[8] = "0";
+	for (int i = 0; strcmp(waiting, "0") == 0 && i < 1200; i++)
+		query("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = "
+		      "'calibration_model_looks'::regclass",
+		      waiting, sizeof waiting);
+	assert_string_equal(waiting, "1");
+	fitting.stopping = true;
+	assert_int_equal(database_query(other, "COMMIT", 0, NULL, NULL, NULL), ERR_OK);
+	pthread_join(thread, NULL);
+	assert_int_equal(fitting.err, ERR_SHUTTING_DOWN);
+	expect("SELECT count(*) FROM calibration_model_looks WHERE looks > 0", "0");
+	assert_int_equal(learner_fit(rig.database, &options, &outcome, NULL), ERR_OK);
+	assert_true(outcome.replaced);
+	expect("SELECT max(looks) FROM calibration_model_looks WHERE version = 0", "1");
+	database_free(other);
+	rig_end(&rig);
+}
+
 #define AWAY "host=/nonexistent connect_timeout=1"
 
 static char state_directory[] = "/tmp/learner-rules.XXXXXX";
@@ -436,6 +490,7 @@ int main(void)
 		cmocka_unit_test_setup(test_old_models_of_others_stay, drop_tables),
 		cmocka_unit_test_setup(test_the_thread_changes_over, drop_tables),
 		cmocka_unit_test_setup(test_a_fit_is_interrupted, drop_tables),
+		cmocka_unit_test_setup(test_a_look_is_interrupted, drop_tables),
 		cmocka_unit_test_setup(test_the_kept_model_has_rules, drop_tables),
 	};
 	log_set_level(LOG_LEVEL_ERROR);
