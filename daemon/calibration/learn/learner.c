@@ -24,7 +24,9 @@ struct learner {
 	char *file, *dsn;	    /* where the model is kept; NULL: nowhere */
 	bool unkept;		    /* it cannot be, and it was said */
 	char *rules;		    /* or NULL */
-	bool left;		    /* a model of other rules, and it was said */
+	bool left;		    /* a model of other rules is passed over, and it was said */
+	bool other;		    /* the rules are, and what they have was not said yet */
+	bool bare;		    /* PostgreSQL is away without a model of the rules, and it was said */
 	struct pool *thread;
 	struct heartbeat heartbeat;
 	_Atomic bool stopping;
@@ -254,24 +256,38 @@ static str_t rules_of(const struct learner *learner)
 	return learner->rules ? str_from(learner->rules) : STR_NONE;
 }
 
-static void say_left(struct learner *learner, int64_t version, const char *rules)
-{
-	log_warning("model %lld was learnt under other rules of overall confidence (%s; now %s): without one "
-		    "of the present rules there are no probabilities, and levels follow overall confidence",
-		    (long long)version, rules && *rules ? rules : "not known",
-		    learner->rules ? learner->rules : "not known");
-	learner->left = true;
-}
-
-/* Once, however often it is looked at. */
+/* Once for these rules, however often it is looked at. */
 static void tell_of_rules(struct learner *learner, const struct model_found *found)
 {
 	if (found->passed_over && !learner->left)
-		say_left(learner, found->passed_over, found->passed_over_rules);
-	else if (found->model && learner->left)
+		log_warning(
+			"model %lld was learnt under other rules of overall confidence (%s; now %s): without "
+			"one of the present rules there are no probabilities, and levels follow overall "
+			"confidence",
+			(long long)found->passed_over,
+			*found->passed_over_rules ? found->passed_over_rules : "not known",
+			learner->rules ? learner->rules : "not known");
+	else if (found->model && (learner->left || learner->other))
 		log_notice("model %lld, which was learnt under the present rules, is in use",
 			   (long long)model_info(found->model)->version);
-	learner->left &= !found->model;
+	learner->left = found->passed_over || (learner->left && !found->model);
+	learner->other = false;
+}
+
+/* Whether it is of the rules that are in force: else what these have is at hand already, or none is. */
+static bool take_into_use(struct learner *learner, const struct model_found *found)
+{
+	pthread_mutex_lock(&learner->mutex);
+	bool present = !learner->changed;
+	if (present) {
+		learner->known_us = clock_monotonic_us();
+		if (!found->same) {
+			model_current_set(learner->current, found->model ? model_ref(found->model) : NULL);
+			learner->statistics.version = found->model ? model_info(found->model)->version : 0;
+		}
+	}
+	pthread_mutex_unlock(&learner->mutex);
+	return present;
 }
 
 static err_t refresh(struct learner *learner, struct err_detail *detail)
@@ -281,22 +297,17 @@ static err_t refresh(struct learner *learner, struct err_detail *detail)
 				     &found, detail);
 	if (err)
 		return err;
-	int64_t version = found.model ? model_info(found.model)->version : 0;
+	_cleanup_(model_cleanup) struct model *model = found.model;
 	if (found.unreadable && found.known.used != learner->known.used)
 		complain(learner, &found);
-	tell_of_rules(learner, &found);
 	if (!found.same) /* whether or not it can be noted, the model is used */
 		err = model_store_note_read(learner->database, learner->kind, rules_of(learner), &found,
 					    detail);
+	if (!take_into_use(learner, &found))
+		return err;
+	tell_of_rules(learner, &found);
 	keep(learner, &found);
-	if (!found.same)
-		model_current_set(learner->current, found.model);
 	learner->known = found.known;
-	pthread_mutex_lock(&learner->mutex);
-	learner->known_us = clock_monotonic_us();
-	if (!found.same)
-		learner->statistics.version = version;
-	pthread_mutex_unlock(&learner->mutex);
 	return err;
 }
 
@@ -328,7 +339,19 @@ static err_t fit(struct learner *learner, struct err_detail *detail)
 
 static void note(struct learner *learner, err_t err, const struct err_detail *detail)
 {
-	if (err && !learner->away)
+	pthread_mutex_lock(&learner->mutex);
+	learner->statistics.failures += err != ERR_OK;
+	bool changed = learner->changed; /* what was tried was of other rules */
+	bool bare = err && learner->statistics.version == 0;
+	pthread_mutex_unlock(&learner->mutex);
+	if (changed)
+		return;
+	if (bare && !learner->bare)
+		log_warning("the model of the learnt probability cannot be read or fitted, and none of the "
+			    "present rules of overall confidence is at hand; meanwhile there are no "
+			    "probabilities, and levels follow overall confidence: %s",
+			    err_message(err, detail));
+	else if (err && !learner->away)
 		log_warning(
 			"the model of the learnt probability cannot be read or fitted; scoring goes on with "
 			"the last one: %s",
@@ -336,33 +359,26 @@ static void note(struct learner *learner, err_t err, const struct err_detail *de
 	if (!err && learner->away)
 		log_notice("the model of the learnt probability is read again");
 	learner->away = err != ERR_OK;
-	pthread_mutex_lock(&learner->mutex);
-	learner->statistics.failures += err != ERR_OK;
-	pthread_mutex_unlock(&learner->mutex);
+	learner->bare = bare;
 }
 
-/* The model at hand stays where it is: whoever has events of other rules does not use it. */
+/* What is at hand of them was seen to (learner_set_rules); all of it is read again. */
 static void take_rules(struct learner *learner)
 {
 	pthread_mutex_lock(&learner->mutex);
 	char *fresh = learner->changed ? copy(learner->latest) : NULL;
-	bool other = fresh && (!learner->rules || strcmp(fresh, learner->rules) != 0);
-	int64_t version = learner->statistics.version;
-	if (other)
-		learner->statistics.version = 0;
 	learner->changed = false;
 	learner->interrupted = learner->stopping != 0;
 	pthread_mutex_unlock(&learner->mutex);
-	if (other) {
-		char *former = learner->rules;
-		learner->rules = fresh;
-		fresh = former;
-		learner->known = (struct model_known){ 0 };
-		learner->refresh_us = learner->fit_us = 0;
-		if (version)
-			say_left(learner, version, former);
-	}
-	free(fresh);
+	if (!fresh)
+		return;
+	learner->left = learner->left && learner->rules && strcmp(fresh, learner->rules) == 0;
+	free(learner->rules);
+	learner->rules = fresh;
+	learner->known = (struct model_known){ 0 };
+	learner->refresh_us = learner->fit_us = 0;
+	learner->other = true;
+	learner->bare = false;
 }
 
 /* What is due. */
@@ -423,30 +439,42 @@ static void set_file(struct learner *learner, const struct learner_options *opti
 }
 
 /* What was in use when this instance knew it last. */
-static void use_kept(struct learner *learner)
+static bool read_kept(const struct learner *learner, struct model_kept *ret_kept)
 {
-	struct model_kept kept;
 	struct err_detail detail = { "" };
 	if (!learner->file || access(learner->file, F_OK) != 0)
+		return false;
+	if (model_file_read(learner->file, learner->dsn, learner->kind, ret_kept, &detail) == ERR_OK)
+		return true;
+	log_warning("the model that was kept is of no use: %s", detail.message);
+	return false;
+}
+
+/* With the mutex, or before there is a thread. */
+static void use_kept(struct learner *learner, const struct model_kept *kept)
+{
+	int64_t age_ms = clock_wall_ms() - kept->known_ms;
+	learner->known_us = clock_monotonic_us() - (age_ms > 0 ? age_ms : 0) * 1000;
+	learner->statistics.version = kept->known.used;
+	log_info("model %lld is used as it was kept, until the calibration database says which one is in use",
+		 (long long)kept->known.used);
+	model_current_set(learner->current, model_ref(kept->model));
+}
+
+/* What of no rules is kept is of those that it starts with. */
+static void start_with_kept(struct learner *learner)
+{
+	struct model_kept kept;
+	if (!read_kept(learner, &kept))
 		return;
-	if (model_file_read(learner->file, learner->dsn, learner->kind, &kept, &detail) != ERR_OK) {
-		log_warning("the model that was kept is of no use: %s", detail.message);
-		return;
-	}
 	if (!str_present(model_rules(kept.model)) || !learner->rules)
 		model_set_rules(kept.model, rules_of(learner));
-	if (!str_equal(model_rules(kept.model), rules_of(learner))) {
-		say_left(learner, kept.known.used, model_rules(kept.model).ptr);
-		model_unref(kept.model);
-		return;
+	learner->other = !str_equal(model_rules(kept.model), rules_of(learner));
+	if (!learner->other) {
+		learner->known = kept.known;
+		use_kept(learner, &kept);
 	}
-	int64_t age_ms = clock_wall_ms() - kept.known_ms;
-	learner->known = kept.known;
-	learner->known_us = clock_monotonic_us() - (age_ms > 0 ? age_ms : 0) * 1000;
-	learner->statistics.version = kept.known.used;
-	log_info("model %lld is used as it was kept, until the calibration database says which one is in use",
-		 (long long)kept.known.used);
-	model_current_set(learner->current, kept.model);
+	model_unref(kept.model);
 }
 
 struct learner *learner_start(const struct learner_options *options)
@@ -469,7 +497,7 @@ struct learner *learner_start(const struct learner_options *options)
 	clock_cond_init(&learner->closing);
 	heartbeat_beat(&learner->heartbeat);
 	set_file(learner, options);
-	use_kept(learner);
+	start_with_kept(learner);
 	learner->thread = pool_start("learner", 1, learner_main, learner);
 	return learner;
 }
@@ -483,19 +511,31 @@ static void set_stopping(struct learner *learner)
 	pthread_mutex_unlock(&learner->mutex);
 }
 
+/* The version of the model at hand if it is of these rules; else 0. Another one stays where it is: whoever
+ * has events of other rules does not use it. */
+static int64_t version_at_hand(const struct learner *learner, str_t rules)
+{
+	_cleanup_(model_cleanup) struct model *model = model_current_get(learner->current);
+	return model && str_equal(model_rules(model), rules) ? model_info(model)->version : 0;
+}
+
 void learner_set_rules(struct learner *learner, const char *rules)
 {
-	if (!learner)
+	struct model_kept kept = { 0 };
+	if (!learner || (learner->latest && strcmp(learner->latest, rules) == 0))
 		return;
+	bool found = read_kept(learner, &kept) && str_equal(model_rules(kept.model), str_from(rules));
 	pthread_mutex_lock(&learner->mutex);
-	if (!learner->latest || strcmp(learner->latest, rules) != 0) {
-		free(learner->latest);
-		learner->latest = copy(rules);
-		learner->changed = true;
-		learner->interrupted = true;
-		pthread_cond_signal(&learner->closing);
-	}
+	free(learner->latest);
+	learner->latest = copy(rules);
+	learner->changed = true;
+	learner->interrupted = true;
+	learner->statistics.version = version_at_hand(learner, str_from(rules));
+	if (found && !learner->statistics.version)
+		use_kept(learner, &kept);
+	pthread_cond_signal(&learner->closing);
 	pthread_mutex_unlock(&learner->mutex);
+	model_unref(kept.model);
 }
 
 void learner_close(struct learner *learner, int64_t until_us)

@@ -13,10 +13,10 @@
  *
  * A model belongs to the rules of overall confidence that it was learnt under (avro/overall_rules.h): others
  * are passed over, and so are examples of other rules. When the rules change, the model is left at once; one
- * of the new rules that is there already is used.
+ * of the new rules that is there already is used, and only where there is none is that said.
  *
- * The model in use is kept in the state directory (model_file.h) and used from the start on, until PostgreSQL
- * says which one is.
+ * The model in use is kept in the state directory (model_file.h) and used from the start on, or from the
+ * change to its rules on, until PostgreSQL says which one is.
  */
 #pragma once
 
@@ -50,8 +50,8 @@ struct learner_statistics {
  * when this returns. */
 struct learner *learner_start(const struct learner_options *options);
 
-/* The rules of overall confidence are these from now on. Any thread; returns at once; NULL for the learner is
- * fine. */
+/* The rules of overall confidence are these from now on; a model of theirs that is kept is at hand when this
+ * returns. Blocks on the disk, never on PostgreSQL. One thread at a time; NULL for the learner is fine. */
 void learner_set_rules(struct learner *learner, const char *rules);
 
 /* No wait for PostgreSQL lasts beyond `until_us` (monotonic) from now on, and the thread ends after what it

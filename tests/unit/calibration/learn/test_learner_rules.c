@@ -274,6 +274,49 @@ static void test_old_models_of_others_stay(void **state)
 
 /* ---- the thread ---- */
 
+static pthread_mutex_t ear_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct buf ear; /* what was said */
+
+static void hear(enum log_level level, const char *line, void *context)
+{
+	(void)level;
+	(void)context;
+	pthread_mutex_lock(&ear_mutex);
+	buf_printf(&ear, "%s\n", line);
+	pthread_mutex_unlock(&ear_mutex);
+}
+
+static void listen_to_log(bool listens)
+{
+	buf_free(&ear);
+	log_set_level(listens ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR);
+	log_set_sink(listens ? hear : NULL, NULL);
+}
+
+static int times_told(const char *text)
+{
+	int count = 0;
+	pthread_mutex_lock(&ear_mutex);
+	for (const char *at = ear.data; at && (at = strstr(at, text)); at++)
+		count++;
+	pthread_mutex_unlock(&ear_mutex);
+	return count;
+}
+
+static void wait_until_told(const char *text, int count)
+{
+	for (int i = 0; times_told(text) < count && i < 12000; i++) {
+		const struct timespec time = { 0, 10000000 };
+		nanosleep(&time, NULL);
+	}
+	assert_int_equal(times_told(text), count);
+}
+
+#define OTHERS	"was learnt under other rules of overall confidence"
+#define PRESENT ", which was learnt under the present rules, is in use"
+#define BARE	"none of the present rules of overall confidence is at hand"
+#define KEPT	" is used as it was kept"
+
 static struct learner_statistics wait_for(struct learner *learner, int64_t version)
 {
 	struct learner_statistics statistics = { .version = -1 };
@@ -306,24 +349,36 @@ static void test_the_thread_changes_over(void **state)
 	const struct learner_options options = {
 		.dsn = server.socket_dsn, .kind = MODEL_FEATURES, .current = current, .rules = A_TEXT
 	};
+	listen_to_log(true);
 	struct learner *learner = learner_start(&options);
 	wait_for(learner, 1);
 	expect_current(current, 1, A);
 	learner_set_rules(learner, A_TEXT); /* no change */
 	wait_for(learner, 1);
 	learner_set_rules(learner, B_TEXT);
+	wait_until_told(OTHERS, 1);
 	wait_for(learner, 0);
+	assert_null(model_current_get(current));
 	/* and back, which needs no new labels */
 	learner_set_rules(learner, A_TEXT);
+	wait_until_told("model 1" PRESENT, 1);
 	wait_for(learner, 1);
 	expect_current(current, 1, A);
+	/* where both have one, nothing is missing */
 	count(&rig, 600, B, true);
 	assert_true(learns(&rig, B));
-	learner_set_rules(learner, B_TEXT);
-	wait_for(learner, 2);
-	expect_current(current, 2, B);
+	for (int round = 1; round <= 2; round++) {
+		learner_set_rules(learner, B_TEXT);
+		wait_until_told("model 2" PRESENT, round);
+		wait_for(learner, 2);
+		expect_current(current, 2, B);
+		learner_set_rules(learner, A_TEXT);
+		wait_until_told("model 1" PRESENT, round + 1);
+	}
+	assert_int_equal(times_told(OTHERS), 1);
 	learner_set_rules(NULL, B_TEXT);
 	learner_stop(learner);
+	listen_to_log(false);
 	model_current_free(current);
 	rig_end(&rig);
 }
@@ -481,6 +536,70 @@ static void test_the_kept_model_has_rules(void **state)
 	buf_free(&path);
 }
 
+/* Without PostgreSQL; it is at hand at once, before the learner's next look. */
+static void test_other_rules_find_the_kept_model(void **state)
+{
+	(void)state;
+	struct rig rig;
+	struct buf path = BUF_INIT;
+	struct learner_statistics statistics;
+	struct learner_options options = { .dsn = AWAY,
+					   .kind = MODEL_FEATURES,
+					   .current = model_current_new(),
+					   .state_directory = state_directory,
+					   .rules = B_TEXT };
+	memcpy(strrchr(state_directory, '.'), ".XXXXXX", sizeof ".XXXXXX");
+	assert_non_null(mkdtemp(state_directory));
+	model_file_path(state_directory, MODEL_FEATURES, &path);
+	rig_begin(&rig);
+	count(&rig, 1000, A, false);
+	assert_true(learns(&rig, A));
+	write_kept(path.data, &rig, A);
+	listen_to_log(true);
+	struct learner *learner = learner_start(&options);
+	wait_until_told(BARE, 1);
+	learner_statistics(learner, &statistics);
+	assert_int_equal(statistics.version, 0);
+	assert_int_equal(statistics.age_ms, -1);
+	learner_set_rules(learner, A_TEXT);
+	learner_statistics(learner, &statistics);
+	assert_int_equal(statistics.version, 1);
+	assert_true(statistics.age_ms >= 0);
+	expect_current(options.current, 1, A);
+	/* nor is the file needed for what is at hand still */
+	learner_set_rules(learner, B_TEXT);
+	wait_until_told(BARE, 2);
+	wait_for(learner, 0);
+	assert_int_equal(unlink(path.data), 0);
+	learner_set_rules(learner, A_TEXT);
+	learner_statistics(learner, &statistics);
+	assert_int_equal(statistics.version, 1);
+	expect_current(options.current, 1, A);
+	learner_stop(learner);
+	assert_int_equal(times_told("model 1" KEPT), 1);
+	assert_int_equal(times_told(OTHERS), 0);
+	/* with PostgreSQL, a start with rules that have another one misses nothing either */
+	options.dsn = server.socket_dsn;
+	options.rules = A_TEXT;
+	learner = learner_start(&options);
+	while (access(path.data, F_OK) != 0)
+		wait_for(learner, 1);
+	learner_stop(learner);
+	count(&rig, 600, B, true);
+	assert_true(learns(&rig, B));
+	options.rules = B_TEXT;
+	learner = learner_start(&options);
+	wait_until_told("model 2" PRESENT, 1);
+	learner_stop(learner);
+	assert_int_equal(times_told(OTHERS), 0);
+	listen_to_log(false);
+	model_current_free(options.current);
+	rig_end(&rig);
+	assert_int_equal(unlink(path.data), 0);
+	assert_int_equal(rmdir(state_directory), 0);
+	buf_free(&path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -492,6 +611,7 @@ int main(void)
 		cmocka_unit_test_setup(test_a_fit_is_interrupted, drop_tables),
 		cmocka_unit_test_setup(test_a_look_is_interrupted, drop_tables),
 		cmocka_unit_test_setup(test_the_kept_model_has_rules, drop_tables),
+		cmocka_unit_test_setup(test_other_rules_find_the_kept_model, drop_tables),
 	};
 	log_set_level(LOG_LEVEL_ERROR);
 	today_ms = clock_wall_ms() / DAY_MS * DAY_MS;
