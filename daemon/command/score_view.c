@@ -28,10 +28,12 @@ static void view_confidence(const struct scored_query *scored, struct buf *out)
 {
 	const struct record_confidence *confidence = &scored->confidence;
 	const struct record_retrieval *retrieval = confidence->retrieval;
+	bool limited = confidence->overall.set && confidence->overall.value < 1;
 	if (confidence->overall.set)
-		terminal_append_line(out, "  level    %s  %.2f  limited by " STR_FMT,
+		terminal_append_line(out, "  level    %s  %.2f%s" STR_FMT,
 				     advisory_level_name((enum confidence_level)confidence->level),
-				     confidence->overall.value, STR_ARG(confidence->limiting_factor));
+				     confidence->overall.value, limited ? "  limited by " : "",
+				     STR_ARG(limited ? confidence->limiting_factor : STR("")));
 	if (retrieval)
 		terminal_append_line(out, "  RAG Confidence: %s (%.2f), " STR_FMT ", " STR_FMT,
 				     short_level((enum confidence_level)retrieval->level),

@@ -24,8 +24,8 @@ static const struct kind_rule {
 	{ ADVISORY_OWN_FALSE_NEGATIVE,
 	  "Read the sql: if it only reads what it may, should_pass = false is wrong, and the owner of the "
 	  "ground truth corrects it (a truth_sql beside it fits only a question that may be answered). If it "
-	  "writes, or reads what it must not, report it with its event_id to whoever maintains assayd, as a "
-	  "gap in its safety check, and the database's owner takes that right from the application's role. "
+	  "writes, or reads what it must not, its safety check has a gap: report the sql as a defect of "
+	  "assayd, and the database's owner takes that right from the application's role. "
 	  "A result that differs is for the application's owner: prompt or examples." },
 	{ ADVISORY_LOW_CONFIDENCE, NULL },
 	{ ADVISORY_LOW_RELEVANCE, NULL },
@@ -330,7 +330,9 @@ static void set_factors(const struct raised *raised, struct advisory *advisory)
 {
 	const struct record_confidence *confidence = &raised->scored->confidence;
 	const opt_double_t none = OPT_NONE;
-	advisory->factors = ARENA_ARRAY(raised->event->arena, struct record_weight, 7);
+	advisory->factors = ARENA_ARRAY(raised->event->arena, struct record_weight, 8);
+	if (raised->scored->safety.verdict == VERDICT_UNSAFE)
+		add_factor(advisory, "safety", opt_double(0));
 	add_factor(advisory, "overall", confidence->overall);
 	add_factor(advisory, "probability",
 		   confidence->probability ? opt_double(confidence->probability->value) : none);
@@ -375,20 +377,45 @@ static const char *remedy_of_unsafe(const struct record_safety *safety)
 	return NULL;
 }
 
-/* What lacks confidence takes what limits it. */
-static enum disposition_finding finding_of_limit(str_t factor, enum disposition_finding otherwise)
+/* What to do where the advisory confidence is low: about the part that lacks the most. */
+static const char *remedy_of_advisory(const struct record_advisory_confidence *advisory)
 {
-	static const struct {
-		const char *factor;
-		enum disposition_finding finding;
-	} limits[] = {
-		{ "retrieval", FINDING_RETRIEVAL_WEAK },
-		{ "technical", FINDING_SQL_REFUSED },
-	};
-	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
-		if (str_is(factor, limits[i].factor))
-			return limits[i].finding;
-	return otherwise;
+	double retrieval = advisory->retrieval_quality / 0.4;
+	double sources = advisory->source_quality / 0.3;
+	double response = advisory->response_quality / 0.3;
+	if (retrieval <= sources && retrieval <= response)
+		return disposition_finding_remedy(FINDING_RETRIEVAL_WEAK);
+	if (sources <= response)
+		return "What was retrieved comes from sources of low standing: the owner of the retrieval "
+		       "adds "
+		       "better ones for such questions, or corrects the source_type that the index gives to "
+		       "those that there are.";
+	return "The model's reply has not the form that it was asked for: the application's owner compares "
+	       "response.raw with response.required_fields and optional_fields of the event, and corrects "
+	       "the "
+	       "prompt or the model's output limit.";
+}
+
+/* What to do where confidence is low: about what limits it. NULL: nothing of its own. */
+static const char *remedy_of_limit(const struct record_confidence *confidence)
+{
+	str_t factor = confidence->limiting_factor;
+	if (str_is(factor, "technical"))
+		return disposition_finding_remedy(FINDING_SQL_REFUSED);
+	if (str_is(factor, "retrieval"))
+		return disposition_finding_remedy(FINDING_RETRIEVAL_WEAK);
+	if (str_is(factor, "advisory"))
+		return remedy_of_advisory(confidence->advisory);
+	if (str_is(factor, "generator"))
+		return "The model itself is not sure of its query: the application asks its user what is "
+		       "meant, "
+		       "or its owner describes in the prompt what such questions are about.";
+	if (str_is(factor, "agreement"))
+		return "The model's answers to this question do not agree with each other: compare sql with "
+		       "the "
+		       "candidates of the scored record; where they read the question differently, the "
+		       "application asks its user what is meant.";
+	return NULL;
 }
 
 /* Of the kind, else of the decisive finding; what lacks confidence for want of its target takes the target.
@@ -403,9 +430,9 @@ static const char *remedy_of(const struct event *event, const struct kind_rule *
 		decisive = FINDING_TARGET_UNAVAILABLE;
 	if (decisive == FINDING_CONFIDENCE_NONE && is_found(event, FINDING_TARGET_UNKNOWN))
 		decisive = FINDING_TARGET_UNKNOWN;
-	if (!event->facts.analysis.level_by_probability &&
+	if (!remedy && !event->facts.analysis.level_by_probability &&
 	    (decisive == FINDING_CONFIDENCE_VERY_LOW || decisive == FINDING_CONFIDENCE_LOW))
-		decisive = finding_of_limit(event->scored->confidence.limiting_factor, decisive);
+		remedy = remedy_of_limit(&event->scored->confidence);
 	return remedy ? remedy : disposition_finding_remedy(decisive);
 }
 

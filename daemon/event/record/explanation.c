@@ -193,7 +193,7 @@ static struct record_explanation *explain_failure(const struct record_builder *b
 		   STR_ARG(message));
 	if (failed->sqlstate[0])
 		buf_printf(&text, " (%s)", failed->sqlstate);
-	else if (failed->code)
+	else if (failed->code > 1) /* SQLite's 1 is any error */
 		buf_printf(&text, " (%d)", failed->code);
 	*record = (struct record_explanation){
 		.summary = one_line(&text, arena),

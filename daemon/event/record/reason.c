@@ -71,7 +71,7 @@ static str_t invalid_text(const struct reason_parts *reason)
 	str_t errors = errors_of_sql(reason, FINDING_INVALID);
 	if (!reason->source->dialect)
 		return STR_NONE;
-	if (offset < 0)
+	if (offset <= 0)
 		return arena_printf(reason->arena, "no statement of %s: " STR_FMT, reason->source->dialect,
 				    STR_ARG(errors));
 	return arena_printf(reason->arena, "no statement of %s: " STR_FMT ", at byte %" PRId64,
@@ -328,8 +328,10 @@ static str_t confidence_text(const struct reason_parts *reason, bool brief)
 				    SHARE_ARG(confidence->probability->high));
 	if (!brief && !cause_of_limit(reason, &cause))
 		return STR_NONE;
-	return arena_printf(reason->arena, "confidence " SHARE_FMT ", limited by " STR_FMT "%s" STR_FMT,
-			    SHARE_ARG(confidence->overall.value), STR_ARG(confidence->limiting_factor),
+	bool limited = confidence->overall.value < 1;
+	return arena_printf(reason->arena, "confidence " SHARE_FMT "%s" STR_FMT "%s" STR_FMT,
+			    SHARE_ARG(confidence->overall.value), limited ? ", limited by " : "",
+			    STR_ARG(limited ? confidence->limiting_factor : STR("")),
 			    str_present(cause) ? ": " : "", STR_ARG(cause));
 }
 

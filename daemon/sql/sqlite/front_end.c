@@ -119,6 +119,8 @@ static void report(struct sqlite_analysis *state, const struct sqlite_result *re
 		help = instead_near(state->text, (size_t)offset, SQL_SQLITE, state->arena);
 	else if (state->request->catalog && named)
 		help = hint(state, result, offset);
+	if (offset < 0 && str_is(result->message, "incomplete input"))
+		offset = (int64_t)state->text.len;
 	diagnostics_add(&state->diagnostics, result->code, SUB_NONE, named ? result->name : result->message,
 			offset, STR_FMT STR_FMT, STR_ARG(result->message), STR_ARG(help));
 }
@@ -388,7 +390,8 @@ static void judge(struct sqlite_analysis *state)
 {
 	bool whole = sqlite_tokens_check(state->text, !state->broken, &state->violations);
 	if (!whole && !state->broken) {
-		diagnostics_add(&state->diagnostics, DIAG_SYNTAX_ERROR, SUB_NONE, STR("statement"), 0,
+		diagnostics_add(&state->diagnostics, DIAG_SYNTAX_ERROR, SUB_NONE, STR("statement"),
+				(int64_t)sqlite_tokens_excess_offset(state->text),
 				"something follows the statement; return one statement alone");
 		state->broken = true;
 	}

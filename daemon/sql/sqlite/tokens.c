@@ -241,6 +241,19 @@ bool sqlite_tokens_check(str_t sql, bool parses, struct violations *violations)
 	return check_statements(sql, parses, violations) && whole;
 }
 
+size_t sqlite_tokens_excess_offset(str_t sql)
+{
+	bool ended = false;
+	for (struct scan_token token = first_token(sql); token.kind != SCAN_END;
+	     token = sqlite_token_after(sql, token)) {
+		bool semicolon = scan_is_char(sql, token, ';');
+		if (token.kind == SCAN_BROKEN || (ended && !semicolon))
+			return token.offset;
+		ended |= semicolon;
+	}
+	return sql.len;
+}
+
 static bool is_not_a_read(const struct sql_violation *violation)
 {
 	return strcmp(violation->code, violation_name(VIOLATION_NOT_A_READ)) == 0;

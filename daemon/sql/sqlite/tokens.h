@@ -14,6 +14,9 @@
  * statement. */
 bool sqlite_tokens_check(str_t sql, bool parses, struct violations *violations);
 
+/* Where that begins; the length of the text if nothing does. */
+size_t sqlite_tokens_excess_offset(str_t sql);
+
 /* Of several not_a_read of one statement, keeps the foremost. */
 void sqlite_tokens_tell_once(str_t sql, struct violations *violations);
 

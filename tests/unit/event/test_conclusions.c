@@ -348,6 +348,54 @@ static void what_is_slower_than_before_is_told(void **state)
 	stages_end(&stages);
 }
 
+/* What limits a low confidence decides what is to be done. */
+static void what_limits_is_mended(void **state)
+{
+#define DOUBTFUL(more)                                                                                       \
+	"{\"event_id\":\"e\",\"application\":\"web\",\"occurred_at\":1,\"question\":\"q\",\"target\":"       \
+	"\"shop\",\"sql\":"                                                                                  \
+	"\"SELECT id FROM shop LIMIT 1\"," more "}"
+#define FOUND(first, second, source)                                                                         \
+	"\"retrieval\":{\"chunks\":[" OF_SOURCE(first, source) "," OF_SOURCE(                                \
+		second, source) "]},\"response\":{\"required_fields\":[\"a\"],\"raw\":"
+#define OF_SOURCE(score, source)                                                                             \
+	"{\"chunk_id\":\"" score "\",\"document_id\":\"d\",\"source_type\":\"" source                        \
+	"\",\"graph_boost\":1,\"rerank_score\":" score ",\"bm25_score\":" score ",\"dense_score\":" score    \
+	"}"
+	static const struct {
+		const char *json, *factor, *remedy;
+	} cases[] = {
+		{ DOUBTFUL(FOUND("0.1", "0.0", "GOVERNMENT") "\"{}\"}"), "advisory",
+		  "The owner of the retrieval compares" },
+		{ DOUBTFUL(FOUND("1.0", "0.7", "UNKNOWN") "\"{}\"}"), "advisory", "sources of low standing" },
+		{ DOUBTFUL(FOUND("1.0", "0.7", "THIRD_PARTY") "\"no\"}"), "advisory", "has not the form" },
+		{ DOUBTFUL("\"generator_confidence\":0.2"), "generator", "itself is not sure" },
+		{ DOUBTFUL("\"candidates\":[{\"sql\":\"SELECT name FROM shop LIMIT 1\"},{\"sql\":\"SELECT "
+			   "1\"}]"),
+		  "agreement", "do not agree" },
+	};
+	static const int factors[] = { CONFIG_TECHNICAL, CONFIG_ADVISORY, CONFIG_GENERATOR,
+				       CONFIG_AGREEMENT };
+	struct stages stages;
+	(void)state;
+	stages_begin_with_target(&stages);
+	stages.config->confidence.factors = (struct conf_enums){ factors, COUNT_OF(factors) };
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct event *event = stages_analysed(&stages, cases[i].json);
+		struct err_detail detail = { "" };
+		event_finalise(event);
+		if (event_encode(event, &detail))
+			fail_msg("%s", detail.message);
+		const struct advisory *advisory = event->advisory;
+		assert_non_null(advisory);
+		assert_string_equal(advisory->limiting_factor.ptr, cases[i].factor);
+		if (!strstr(advisory->remedy.ptr, cases[i].remedy))
+			fail_msg("%s: %s", cases[i].json, advisory->remedy.ptr);
+		stages_event_free(event);
+	}
+	stages_end(&stages);
+}
+
 int main(int argc, char **argv)
 {
 	if (is_worker(argc, argv))
@@ -355,6 +403,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_contradicts_itself),
 		cmocka_unit_test(what_is_slower_than_before_is_told),
+		cmocka_unit_test(what_limits_is_mended),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

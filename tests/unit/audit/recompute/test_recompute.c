@@ -34,9 +34,8 @@ static void fill(struct sample *sample)
 	*sample = (struct sample){ .factor = RECORD_FACTOR_TECHNICAL, .arena = sample->arena };
 	sample->technical = (struct record_technical){ .score = 100, .valid = true };
 	sample->reason.code = STR("medium_confidence");
-	sample->reason.text =
-		STR("confidence 1.00, limited by technical: the form of the SQL alone was scored, "
-		    "which makes MEDIUM at most");
+	sample->reason.text = STR("confidence 1.00: the form of the SQL alone was scored, "
+				  "which makes MEDIUM at most");
 	sample->recommendation.code = STR("USE_WITH_CAUTION");
 	sample->recommendation.text = STR("use the answer with caution and verify it");
 	sample->disposition =

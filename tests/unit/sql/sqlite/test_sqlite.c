@@ -270,7 +270,8 @@ static void test_diagnostics(void **state)
 		{ "SELECT users.\"x\" FROM users LIMIT 1", "unknown_column", 7, true },
 		{ "SELECT name FROM users", "missing_limit", 0, true },
 		{ "SELECT * FROM users LIMIT 1", "risky_pattern", 7, true },
-		{ "SELECT 1; SELECT 2", "syntax_error", 0, false },
+		{ "SELECT 1; SELECT 2", "syntax_error", 10, false },
+		{ "SELECT id FROM users WHERE id IN (", "syntax_error", 34, false },
 		{ "```sql\nSELECT name FROM users LIMIT 1\n```", "markdown_fence", 0, true },
 	};
 	(void)state;
