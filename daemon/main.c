@@ -10,6 +10,7 @@
 #include "command/calibration.h"
 #include "command/check.h"
 #include "command/config_digest.h"
+#include "command/produce.h"
 #include "command/score.h"
 #include "command/show.h"
 #include "command/tail.h"
@@ -127,6 +128,14 @@ static err_t dispatch(const struct options *options, struct err_detail *detail)
 							      .json = options->json,
 							      .to_terminal = isatty(STDOUT_FILENO) },
 				detail);
+	case COMMAND_PRODUCE:
+		return produce_run(&(const struct produce_options){ .config_file = options->config_file,
+								    .files = options->operands,
+								    .files_count = options->operands_count,
+								    .dry_run = options->dry_run,
+								    .json = options->json,
+								    .to_terminal = isatty(STDOUT_FILENO) },
+				   detail);
 	case COMMAND_CONFIG_DIGEST:
 		return config_digest_run(options->operand, detail);
 	case COMMAND_HELP:

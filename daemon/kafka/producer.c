@@ -125,8 +125,8 @@ static bool has_feature(rd_kafka_conf_t *conf, const char *feature)
 
 /* Records repeat each other's words: zstd leaves an eighth of them, lz4 a quarter, and neither costs time
  * that shows beside scoring; zstd's first level leaves no more than its third. lz4 is always there. */
-static err_t set_compression(rd_kafka_conf_t *conf, const struct kafka_settings *settings,
-			     struct err_detail *detail)
+err_t producer_set_compression(rd_kafka_conf_t *conf, const struct kafka_settings *settings,
+			       struct err_detail *detail)
 {
 	if (has_property(settings, "compression.type") || has_property(settings, "compression.codec"))
 		return ERR_OK;
@@ -166,7 +166,7 @@ static err_t build_conf(const struct kafka_settings *settings, rd_kafka_conf_t *
 	if (!err)
 		err = kafka_conf_set(conf, "linger.ms", "5", detail);
 	if (!err)
-		err = set_compression(conf, settings, detail);
+		err = producer_set_compression(conf, settings, detail);
 	if (!err)
 		*ret_conf = TAKE_PTR(conf);
 	return err;

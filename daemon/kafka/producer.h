@@ -27,6 +27,10 @@ err_t producer_claim(struct producer *producer, int timeout_ms, struct err_detai
 /* Discards what is on its way; afterwards no delivery report comes any more. Fine when it is closed. */
 void producer_close(struct producer *producer);
 
+/* Outputs and events are compressed unless kafka.properties say how; ERR_KAFKA_CONFIG with a detail. */
+err_t producer_set_compression(rd_kafka_conf_t *conf, const struct kafka_settings *settings,
+			       struct err_detail *detail);
+
 /* Enqueues a copy of the output. Its `refusal` is set when the broker does not take it, from within calls of
  * this client. RD_KAFKA_RESP_ERR__QUEUE_FULL: serve the client and try again. */
 rd_kafka_resp_err_t producer_send(struct producer *producer, struct output *output);

@@ -163,6 +163,19 @@ err_t topics_check_all(const struct kafka_settings *settings, int timeout_ms, to
 	return err;
 }
 
+err_t topics_check_input(const struct kafka_settings *settings, int timeout_ms, struct err_detail *detail)
+{
+	_cleanup_(client_cleanup) rd_kafka_t *client = NULL;
+	bool denied;
+	err_t err = open_client(settings, &client, detail);
+	if (!err)
+		err = wait_for_cluster(client, settings, timeout_ms, detail);
+	if (!err)
+		err = check_topic(settings, client, "kafka.input_topic", settings->input_topic, timeout_ms,
+				  &denied, detail);
+	return err;
+}
+
 err_t topics_check_feedback(const struct kafka_settings *settings, int timeout_ms, struct err_detail *detail)
 {
 	_cleanup_(client_cleanup) rd_kafka_t *client = NULL;

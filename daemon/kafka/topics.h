@@ -19,6 +19,9 @@ typedef void (*topics_refused_fn)(err_t err, const struct err_detail *detail, vo
 err_t topics_check_all(const struct kafka_settings *settings, int timeout_ms, topics_refused_fn refused,
 		       void *context, right_set *ret_untestable, struct err_detail *detail);
 
+/* The same for the topic of events, for commands that write into it. */
+err_t topics_check_input(const struct kafka_settings *settings, int timeout_ms, struct err_detail *detail);
+
 /* The same for the topic of feedback, where that is read: scoring does without it. */
 err_t topics_check_feedback(const struct kafka_settings *settings, int timeout_ms, struct err_detail *detail);
 

@@ -40,6 +40,9 @@ const char options_help[] =
 	"                                    goes on\n"
 	"  assayd show EVENT_ID --config FILE [--since SPAN] [--json]\n"
 	"                                    all that the topics have of one event\n"
+	"  assayd produce [FILE...] --config FILE [--dry-run] [--json]\n"
+	"                                    events as JSON lines, from files or standard input, into the\n"
+	"                                    input topic; --dry-run: only check them\n"
 	"  assayd config digest FILE         the digest by which records name that configuration\n"
 	"  assayd audit show DIGEST|model:N|list|check --config FILE\n"
 	"                                    what records name by that digest, from the archive\n"
@@ -70,8 +73,8 @@ struct command_options {
 	enum command command;
 	bool needs_config;
 	const char *flags;   /* values of long_options that it has */
-	const char *operand; /* what it is about besides, for people; in brackets: it may be left out; NULL:
-				nothing */
+	const char *operand; /* what it is about besides, for people; in brackets: it may be left out; with
+				dots: there may be several; NULL: nothing */
 };
 
 static const struct command_options commands[] = {
@@ -81,6 +84,7 @@ static const struct command_options commands[] = {
 	{ "calibration", COMMAND_CALIBRATION, true, "cwaymDpknjvrdhV", NULL },
 	{ "tail", COMMAND_TAIL, true, "clubaejhV", "[TOPIC]" },
 	{ "show", COMMAND_SHOW, true, "cejhV", "EVENT_ID" },
+	{ "produce", COMMAND_PRODUCE, true, "cdjhV", "[FILE...]" },
 	{ "audit show", COMMAND_AUDIT_SHOW, true, "chV", "DIGEST" },
 	{ "audit recompute", COMMAND_AUDIT_RECOMPUTE, true, "cjTAhV", "records, as a file, - or --topic" },
 	{ "config digest", COMMAND_CONFIG_DIGEST, false, "hV", "FILE" },
@@ -233,7 +237,7 @@ static err_t check_together(const struct options *options, struct err_detail *de
 			   documents = { "documents", options->documents };
 	const struct given others[] = { window, application, version, accuracy,
 					model,	replay,	     topic,   documents };
-	if (options->dry_run && !options->rebuild)
+	if (options->command == COMMAND_CALIBRATION && options->dry_run && !options->rebuild)
 		return err_fail(detail, ERR_USAGE, "--dry-run needs --rebuild; see assayd --help");
 	if (options->verify && options->rebuild)
 		return err_fail(detail, ERR_USAGE, "--verify and --rebuild exclude each other");
@@ -254,25 +258,39 @@ static err_t check_together(const struct options *options, struct err_detail *de
 	return options->model ? check_action("model", others, 4, detail) : ERR_OK;
 }
 
+/* Whether the command takes one more operand. */
+static bool takes_operand(const struct command_options *command, const struct options *options)
+{
+	if (!command->operand || options->operands_count == OPTIONS_OPERANDS_MAX)
+		return false;
+	return options->operands_count == 0 || strstr(command->operand, "...");
+}
+
+static void take_operand(struct options *options, char **argv)
+{
+	options->operand = options->operands[options->operands_count++] = argv[optind++];
+}
+
 /* The next option; false: there is none. An operand that the command has may stand before, among or behind.
  */
 static bool next_flag(const struct command_options *command, int argc, char **argv, struct options *options,
 		      int *ret_flag)
 {
-	bool ended = optind < argc && strcmp(argv[optind], "--") == 0;
-	if (ended) { /* what follows is an operand, whatever it begins with */
-		optind++;
-		if (command->operand && !options->operand && optind < argc)
-			options->operand = argv[optind++];
-		return false;
+	for (;;) {
+		bool ended = optind < argc && strcmp(argv[optind], "--") == 0;
+		if (ended) { /* what follows is an operand, whatever it begins with */
+			optind++;
+			while (optind < argc && takes_operand(command, options))
+				take_operand(options, argv);
+			return false;
+		}
+		*ret_flag = getopt_long(argc, argv, "+:c:hV", long_options, NULL);
+		if (*ret_flag != -1)
+			return true;
+		if (optind >= argc || !takes_operand(command, options))
+			return false;
+		take_operand(options, argv);
 	}
-	*ret_flag = getopt_long(argc, argv, "+:c:hV", long_options, NULL);
-	if (*ret_flag != -1)
-		return true;
-	if (!command->operand || options->operand || optind >= argc)
-		return false;
-	options->operand = argv[optind++];
-	return next_flag(command, argc, argv, options, ret_flag);
 }
 
 static err_t parse_flags(const struct command_options *command, int argc, char **argv,

@@ -10,6 +10,7 @@ enum command {
 	COMMAND_CALIBRATION,
 	COMMAND_TAIL,
 	COMMAND_SHOW,
+	COMMAND_PRODUCE,
 	COMMAND_CONFIG_DIGEST,
 	COMMAND_AUDIT_SHOW,
 	COMMAND_AUDIT_KEY,
@@ -25,10 +26,14 @@ enum command {
 /* How often --key and --checkpoints may be given. */
 #define OPTIONS_KEYS_MAX	8
 #define OPTIONS_CHECKPOINTS_MAX 64
+/* How many files a command takes that takes several. */
+#define OPTIONS_OPERANDS_MAX 1024
 
 struct options {
 	enum command command;
-	const char *operand;	   /* what the command is about; NULL: it has none */
+	const char *operand; /* what the command is about, the last one of several; NULL: none */
+	const char *operands[OPTIONS_OPERANDS_MAX];
+	size_t operands_count;
 	const char *config_file;   /* or NULL */
 	const char *catalog_file;  /* or NULL */
 	const char *window;	   /* calibration: "1h", "24h" or "7d"; or NULL */
@@ -41,7 +46,7 @@ struct options {
 	const char *model_version; /* calibration: of a replay; or NULL */
 	bool verify;		   /* calibration: compare with the log */
 	bool rebuild;		   /* calibration: count anew */
-	bool dry_run;		   /* calibration: say what a rebuild would do */
+	bool dry_run;		   /* calibration, produce: say what would be done */
 	const char *level;	   /* tail: of messages of that level alone, likewise below; or NULL */
 	const char *action;	   /* tail; or NULL */
 	const char *since;	   /* tail, show: "15m"; or NULL */

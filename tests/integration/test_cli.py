@@ -21,7 +21,7 @@ from daemon import BINARY, config_text, free_port
 from judge_server import Answer
 
 USAGE, DATA, NO_INPUT, UNAVAILABLE, IO, CONFIG = 64, 65, 66, 69, 74, 78
-COMMANDS = ("run", "score", "check", "calibration")
+COMMANDS = ("run", "score", "check", "calibration", "produce")
 
 
 def assayd(*arguments, stdin="", timeout=180, **environment):
@@ -111,6 +111,9 @@ WRONG_USAGES = {
     "run --config a --offline": "assayd run has no option --offline",
     "run --config a b": '"b" is too much',
     "check": "assayd check needs --config FILE",
+    "produce a": "assayd produce needs --config FILE",
+    "produce a --config b --replay c": "assayd produce has no option --replay",
+    "score a": '"a" is too much',
     "calibration --config a --verify --rebuild": "exclude each other",
     "calibration --config a --rebuild --window 1h": "--rebuild goes without --window",
     "calibration --config a --verify --accuracy 0.9": "--verify goes without --accuracy",

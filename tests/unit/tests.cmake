@@ -121,6 +121,8 @@ unit_test(calibration/store/claims THREADS WAITS COVERS calibration/store/claims
 unit_test(calibration/store/rules THREADS WAITS COVERS calibration/store/rules WITH harness_counting harness_database_server)
 unit_test(calibration/store/sequences THREADS WAITS COVERS calibration/store/sequences WITH harness_counting harness_database_server)
 
+unit_test(command/line_reader COVERS command/line_reader)
+
 unit_test(compare/columns COVERS compare/columns compare/search)
 unit_test(compare/compare COVERS compare/compare compare/pairing)
 unit_test(compare/digest COVERS compare/digest)
