@@ -262,6 +262,12 @@ def test_the_cause_of_an_unavailable_target_is_in_the_record(tmp_path, shop):
     assert record["evaluation"]["degraded"] and not record["evaluation"]["passed"]
 
 
+@pytest.mark.parametrize("sql, status", [("SELEKT", "INVALID"), ("", "INVALID"), ("DELETE FROM items", "UNSAFE")])
+def test_what_was_not_run_has_no_explanation(shop, sql, status):
+    validation = shop({"sql": sql, "ground_truth": {"sql": "SELECT 1"}})["result_validation"]
+    assert (validation["status"], validation["explanation"]) == (status, None)
+
+
 def test_explanations_hide_literals(shop):
     hidden = {"records": {"redact_literals": True}}
     why = explained(shop, "SELECT id, 'secret-a' FROM items", {"sql": "SELECT id, 'secret-b' FROM items"}, **hidden)

@@ -210,6 +210,7 @@ struct record_explanation *record_build_explanation(const struct record_builder 
 	case VALIDATION_COMPARED:
 		return result->explanation ? explain_difference(builder, result) : NULL;
 	case VALIDATION_UNSAFE:
+	case VALIDATION_INVALID:
 	case VALIDATION_STATUS_COUNT_:
 		return NULL;
 	default:
