@@ -365,6 +365,8 @@ struct record_rules {
 /* What `formulas` counts: 1 an identical answer weighed 1 / sampling probability, 2 it weighs 1. Whoever
  * changes a formula adds one, so that records from before are computed again by theirs. */
 #define RECORD_FORMULAS 2
+/* From these on every record has its disposition. */
+#define RECORD_FORMULAS_CONCLUDED 2
 
 struct record_error {
 	str_t metric;

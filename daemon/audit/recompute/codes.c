@@ -18,6 +18,16 @@ err_t recompute_error(str_t name)
 	return ERR_OK;
 }
 
+int64_t recompute_errors(const struct recompute *work, const char *metric, str_t code)
+{
+	const struct scored_query *scored = work->scored;
+	int64_t count = 0;
+	for (size_t i = 0; i < scored->errors_count; i++)
+		count += str_is(scored->errors[i].metric, metric) &&
+			 (!str_present(code) || str_equal(scored->errors[i].code, code));
+	return count;
+}
+
 /* ---- findings ---- */
 
 static int find_diagnostic(str_t code)

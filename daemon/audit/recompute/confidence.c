@@ -1,5 +1,6 @@
 /* Technical, retrieval and advisory confidence, the generator's estimate, agreement. */
 #include "audit/recompute/internal.h"
+#include "common/err.h"
 #include "event/chunks.h"
 #include "event/response.h"
 #include "score/advisory.h"
@@ -205,6 +206,11 @@ static void check_advisory(struct recompute *work)
 
 /* ---- generator, agreement ---- */
 
+static void check_error(struct recompute *work, const char *metric, err_t err, bool follows)
+{
+	recompute_integer(work, "errors", recompute_errors(work, metric, str_from(err_name(err))), follows);
+}
+
 static void check_generator(struct recompute *work)
 {
 	if (!work->input) {
@@ -212,8 +218,11 @@ static void check_generator(struct recompute *work)
 		return;
 	}
 	opt_double_t estimate = work->input->generator_confidence;
-	if (estimate.set && !(estimate.value >= 0 && estimate.value <= 1))
+	bool outside = estimate.set && !(estimate.value >= 0 && estimate.value <= 1);
+	if (outside)
 		estimate = (opt_double_t)OPT_NONE;
+	if (outside || estimate.set) /* JSON has null for what is no number, which is outside, too */
+		check_error(work, "generator", ERR_INPUT_RANGE, outside);
 	recompute_share(work, "confidence.generator", work->scored->confidence.generator, estimate);
 }
 
@@ -236,6 +245,8 @@ static void check_agreement(struct recompute *work)
 		size_t count = work->input->candidates_count;
 		recompute_presence(work, "confidence.agreement", said != NULL,
 				   count >= AGREEMENT_CANDIDATES_MIN && work->read.analysed);
+		check_error(work, "agreement", ERR_CANDIDATES_LIMIT,
+			    count > AGREEMENT_CANDIDATES_MAX && work->read.analysed);
 		if (said)
 			recompute_integer(work, "confidence.agreement.texts", said->texts,
 					  1 + (int64_t)(count < AGREEMENT_CANDIDATES_MAX

@@ -63,11 +63,17 @@ void recompute_conclusion(struct recompute *work); /* evaluation, label, disposi
 /* What the SQL was read as; false: that is not known. */
 bool recompute_dialect(const struct recompute *work, enum sql_dialect *ret_dialect);
 
+/* How many reasons of a probability the archived configuration asks for, `otherwise` without one. */
+size_t recompute_model_reasons(const struct recompute *work, size_t otherwise);
+
 /* As it counts: 0 outside of 0 to 1. */
 opt_double_t recompute_similarity(const struct ground_truth *truth);
 
 /* The error of that name that records may have, or ERR_OK. */
 err_t recompute_error(str_t name);
+
+/* How many of the record's errors are of that metric, and have that code unless it is absent. */
+int64_t recompute_errors(const struct recompute *work, const char *metric, str_t code);
 
 /* Whether there is a truth to evaluate by, as far as the record tells. */
 bool recompute_has_truth(const struct recompute *work);

@@ -69,6 +69,21 @@ static void check_voice(struct recompute *work, const char *prefix, enum judge_q
 		check_reply(work, prefix, question, said);
 }
 
+/* A reply is there where the judge itself has answered, and may be seen. */
+static void check_raw(struct recompute *work, const char *prefix, const struct record_judge_score *said)
+{
+	bool answered = is_ok(said) && !said->cached, hidden = work->rules->redacted;
+	char field[FIELD_BYTES];
+	snprintf(field, sizeof field, "%s.cached", prefix);
+	if (!is_ok(said))
+		recompute_flag(work, field, said->cached, false);
+	snprintf(field, sizeof field, "%s.raw", prefix);
+	if (hidden || said->cached || str_is(said->status, "identical"))
+		recompute_presence(work, field, str_present(said->raw), false);
+	else if (answered && work->rules->formulas >= RECORD_FORMULAS_CONCLUDED)
+		recompute_presence(work, field, str_present(said->raw), true);
+}
+
 /* What the members have said, as the panel takes them; those that were not asked are left out. */
 static size_t opinions_of(struct recompute *work, enum judge_question question,
 			  struct panel_opinion **ret_opinions)
@@ -109,6 +124,8 @@ static void check_panel(struct recompute *work, const char *prefix, const struct
 	recompute_text(work, field, said->status, str_from(answered ? "ok" : err_name(follows.error)));
 	snprintf(field, sizeof field, "%s.cached", prefix);
 	recompute_flag(work, field, said->cached, follows.cached);
+	snprintf(field, sizeof field, "%s.raw", prefix);
+	recompute_presence(work, field, str_present(said->raw), false);
 	snprintf(field, sizeof field, "%s.reason", prefix);
 	recompute_text(work, field, said->reason,
 		       answered ? panel_reason(opinions, count, work->report->arena)
@@ -128,8 +145,10 @@ static void check_question(struct recompute *work, enum judge_question question)
 		const struct record_judge_score *voice = voice_of(&judge->panel[i], question);
 		snprintf(prefix, sizeof prefix, "judge.panel.%zu.%s", i,
 			 relevance ? "relevance" : "correctness");
-		if (voice)
+		if (voice) {
 			check_voice(work, prefix, question, false, voice);
+			check_raw(work, prefix, voice);
+		}
 	}
 	panel_score(opinions, voices, &score);
 	recompute_share(work, relevance ? "judge.relevance_disagreement" : "judge.correctness_disagreement",
@@ -138,10 +157,51 @@ static void check_question(struct recompute *work, enum judge_question question)
 	snprintf(prefix, sizeof prefix, "judge.%s", relevance ? "relevance" : "correctness");
 	if (voices)
 		recompute_presence(work, prefix, said != NULL, true);
-	if (said && voices)
+	if (said && voices) {
 		check_panel(work, prefix, said, opinions, voices);
-	else if (said)
+	} else if (said) {
 		check_voice(work, prefix, question, true, said);
+		check_raw(work, prefix, said);
+	}
+}
+
+/* Only who was asked has answered, and is named. Whether an answer is identical, is known without asking. */
+static void check_asked_about(struct recompute *work)
+{
+	const struct record_judge *judge = &work->scored->judge;
+	bool asked = judge->relevance != NULL, alone = asked && judge->panel_count == 0;
+	recompute_presence(work, "judge.provider", str_present(judge->provider), alone);
+	recompute_presence(work, "judge.model", str_present(judge->model), alone);
+	if (judge->correctness && !asked)
+		recompute_text(work, "judge.correctness.status", judge->correctness->status,
+			       STR("identical"));
+	if (!work->input)
+		return;
+	bool truth = recompute_has_truth_query(work->input);
+	if (asked || !truth)
+		recompute_presence(work, "judge.correctness", judge->correctness != NULL, truth);
+}
+
+/* ---- what went wrong ---- */
+
+/* Every judge that failed to answer is an error of that question, and nothing else is one. */
+static void check_failures(struct recompute *work, enum judge_question question)
+{
+	const char *metric = question == JUDGE_RELEVANCE ? "relevance" : "correctness";
+	const struct record_judge *judge = &work->scored->judge;
+	const struct record_judge_score *alone =
+		question == JUDGE_RELEVANCE ? judge->relevance : judge->correctness;
+	int64_t failed = 0;
+	size_t voices = judge->panel_count ? judge->panel_count : 1;
+	for (size_t i = 0; i < voices; i++) {
+		const struct record_judge_score *voice =
+			judge->panel_count ? voice_of(&judge->panel[i], question) : alone;
+		if (!voice || recompute_error(voice->status) == ERR_OK)
+			continue;
+		failed++;
+		recompute_presence(work, "errors", recompute_errors(work, metric, voice->status) > 0, true);
+	}
+	recompute_integer(work, "errors", recompute_errors(work, metric, STR_NONE), failed);
 }
 
 /* Every digest that a member names is one of the record's, and the other way round. */
@@ -282,6 +342,9 @@ void recompute_judge(struct recompute *work)
 	const struct record_judge *judge = &work->scored->judge;
 	check_question(work, JUDGE_RELEVANCE);
 	check_question(work, JUDGE_CORRECTNESS);
+	check_asked_about(work);
+	check_failures(work, JUDGE_RELEVANCE);
+	check_failures(work, JUDGE_CORRECTNESS);
 	recompute_symbol(work, "judge.decision", judge->decision,
 			 (int)evaluation_decision(work->read.relevance), decisions, 5);
 	recompute_presence(work, "judge.unjudged_reason", str_present(judge->unjudged_reason),

@@ -61,11 +61,9 @@ static void check_reasons(struct recompute *work, const struct model *model, con
 {
 	const struct record_probability *said = work->scored->confidence.probability;
 	struct model_contribution follows[FEATURE_COUNT_ + 1];
-	if (said->reasons_count == 0)
-		return;
+	size_t wanted = recompute_model_reasons(work, said->reasons_count);
 	size_t count = model_contributions(model, item, follows,
-					   said->reasons_count <= FEATURE_COUNT_ + 1 ? said->reasons_count
-										     : FEATURE_COUNT_ + 1);
+					   wanted <= FEATURE_COUNT_ + 1 ? wanted : FEATURE_COUNT_ + 1);
 	recompute_integer(work, PROBABILITY("reasons"), (int64_t)said->reasons_count, (int64_t)count);
 	for (size_t i = 0; i < count && i < said->reasons_count; i++) {
 		recompute_text(work, PROBABILITY("reasons.feature"), said->reasons[i].feature,

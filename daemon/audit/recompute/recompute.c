@@ -204,13 +204,19 @@ void recompute_record(const struct scored_query *scored, const struct recompute_
 				  .targets = targets,
 				  .report = report };
 	look_into_archive(&work);
-	if (!scored->rules || !scored->disposition) {
+	if (!scored->rules) {
 		recompute_leave(&work, RECOMPUTE_GAP_OLD);
 		return;
 	}
 	if (!is_of_release(scored->provenance.program_version, report->release) ||
 	    !knows_factors(scored->rules) || scored->rules->formulas > RECORD_FORMULAS) {
 		recompute_leave(&work, RECOMPUTE_GAP_OTHER_VERSION);
+		return;
+	}
+	if (!scored->disposition) {
+		if (scored->rules->formulas >= RECORD_FORMULAS_CONCLUDED)
+			recompute_presence(&work, "disposition", false, true);
+		recompute_leave(&work, RECOMPUTE_GAP_OLD);
 		return;
 	}
 	work.input = scored->input;

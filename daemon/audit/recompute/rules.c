@@ -202,13 +202,50 @@ bool recompute_dialect(const struct recompute *work, enum sql_dialect *ret_diale
 	return true;
 }
 
+size_t recompute_model_reasons(const struct recompute *work, size_t otherwise)
+{
+	const struct recompute_archive *archive = work->archive;
+	const struct recompute_settings *settings =
+		archive ? archive->find_settings(archive->context, work->scored->provenance.config_digest)
+			: NULL;
+	str_t value = settings ? recompute_setting(settings, "calibration.model_reasons") : STR_NONE;
+	return str_present(value) ? strtoul(value.ptr, NULL, 10) : otherwise;
+}
+
 /* ---- all of it ---- */
+
+/* Rules of what the record does not have are not in it. */
+static void check_unused(struct recompute *work)
+{
+	const struct scored_query *scored = work->scored;
+	const struct record_judge_rules *judge = work->rules->judge;
+	size_t asked = scored->judge.panel_count;
+	if (!scored->confidence.retrieval)
+		recompute_presence(work, "rules.retrieval", work->rules->retrieval != NULL, false);
+	if (!scored->result_validation)
+		recompute_presence(work, "rules.result", work->rules->result != NULL, false);
+	if (asked == 0 && scored->judge.relevance)
+		asked = 1;
+	recompute_presence(work, "provenance.prompt_digest", str_present(scored->provenance.prompt_digest),
+			   judge != NULL);
+	if (judge)
+		recompute_integer(work, "rules.judge.prices", (int64_t)judge->prices_count, (int64_t)asked);
+}
+
+/* Nothing is run for the agreement unless that is set. */
+static void check_agreement(const struct rules_check *check)
+{
+	const struct record_agreement *said = check->work->scored->confidence.agreement;
+	if (said && str_is(recompute_setting(check->settings, "agreement.execute"), "false"))
+		recompute_presence(check->work, "confidence.agreement.results", said->results.set, false);
+}
 
 void recompute_rules(struct recompute *work)
 {
 	static const char *const sources[] = { "own", "event", "worst" };
 	const struct record_rules *rules = work->rules;
 	const struct recompute_archive *archive = work->archive;
+	check_unused(work);
 	if (!archive) {
 		recompute_leave(work, RECOMPUTE_GAP_RULES);
 		return;
@@ -235,4 +272,5 @@ void recompute_rules(struct recompute *work)
 		check_retrieval(&check, rules->retrieval ? rules->retrieval : &RECORD_RETRIEVAL_FORMULA);
 	check_judge(&check, rules->judge);
 	check_result(&check, rules->result);
+	check_agreement(&check);
 }

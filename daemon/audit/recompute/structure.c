@@ -1,6 +1,7 @@
 /* Safety, structure and meaning against the truth's, results. */
 #include "audit/recompute/internal.h"
 #include "compare/compare.h"
+#include "compare/fingerprint.h"
 #include "score/match.h"
 #include "score/semantic.h"
 
@@ -117,6 +118,9 @@ void recompute_structure(struct recompute *work)
 
 #define RESULT(name) "result_validation." name
 
+/* 97.5 % quantile of the normal distribution. */
+#define Z95 1.959963984540054
+
 /* What is out of range is an error, and 0. */
 opt_double_t recompute_similarity(const struct ground_truth *truth)
 {
@@ -150,14 +154,46 @@ static bool counts_differ(const struct record_execution *ours, const struct reco
 	return ours->more ? ours->rows >= theirs->rows : theirs->rows >= ours->rows;
 }
 
+/* How many independent cases a bound of Wilson's interval of the share p is of. */
+static double cases_of_bound(double bound, double p)
+{
+	return Z95 * Z95 * bound * (1 - bound) / ((p - bound) * (p - bound));
+}
+
+/* A share of 0 or 1 is a bound itself, and so is every share of what was seen as a whole; else both bounds
+ * are of as many cases, and the lower one is given again by those of the upper one. */
+static void check_interval(struct recompute *work, const struct record_result_validation *said)
+{
+	double p = said->content_match_rate, low = said->match_rate_low.value,
+	       high = said->match_rate_high.value;
+	recompute_range(work, RESULT("content_match_rate"), p, low, high);
+	recompute_presence(work, RESULT("rows_matched"), said->rows_matched.set, false);
+	recompute_range(work, RESULT("match_rate_low"), low, 0, 1);
+	recompute_range(work, RESULT("match_rate_high"), high, 0, 1);
+	if (p <= 0 || p >= 1) {
+		recompute_number(work, p <= 0 ? RESULT("match_rate_low") : RESULT("match_rate_high"),
+				 p <= 0 ? low : high, p);
+		return;
+	}
+	double cases = high > p ? cases_of_bound(high, p) : INFINITY, follows = p;
+	if (isfinite(cases)) {
+		double z2 = Z95 * Z95;
+		follows =
+			(p + z2 / (2 * cases) - Z95 * sqrt(p * (1 - p) / cases + z2 / (4 * cases * cases))) /
+			(1 + z2 / cases);
+	}
+	recompute_number(work, RESULT("match_rate_low"), low, fmax(0, follows));
+}
+
 static void check_rate(struct recompute *work, const struct record_result_validation *said)
 {
-	int64_t larger = said->generated.rows > said->truth.rows ? said->generated.rows : said->truth.rows;
+	bool ours_larger = said->generated.rows > said->truth.rows;
+	int64_t larger = ours_larger ? said->generated.rows : said->truth.rows;
 	if (said->match_rate_low.set) {
-		recompute_range(work, RESULT("content_match_rate"), said->content_match_rate,
-				said->match_rate_low.value, said->match_rate_high.value);
-		recompute_presence(work, RESULT("rows_matched"), said->rows_matched.set, false);
+		check_interval(work, said);
 	} else if (said->rows_matched.set) {
+		recompute_range(work, RESULT("rows_matched"), (double)said->rows_matched.value, 0,
+				(double)(ours_larger ? said->truth.rows : said->generated.rows));
 		recompute_number(work, RESULT("content_match_rate"), said->content_match_rate,
 				 larger ? (double)said->rows_matched.value / (double)larger : 1);
 	} else {
@@ -183,6 +219,55 @@ static void check_compared(struct recompute *work, const struct record_result_va
 				 : compare_ladder(said->content_match_rate));
 }
 
+static bool is_digest(str_t text)
+{
+	bool hexadecimal = text.len == FINGERPRINT_SIZE - 1;
+	for (size_t i = 0; i < text.len && hexadecimal; i++)
+		hexadecimal = memchr("0123456789abcdef", text.ptr[i], 16) != NULL;
+	return hexadecimal;
+}
+
+/* Of a result that was not read as a whole, or is hidden, there is no digest. */
+static void check_digest(struct recompute *work, const char *field, const struct record_execution *said)
+{
+	if (!str_present(said->digest))
+		return;
+	recompute_known(work, field, said->digest, is_digest(said->digest));
+	recompute_presence(work, field, true, !said->more && !work->rules->redacted);
+}
+
+/* What has not been run has returned nothing. */
+static void check_not_run(struct recompute *work, const struct record_execution *said, const char *rows,
+			  const char *more, const char *time, const char *digest)
+{
+	recompute_integer(work, rows, said->rows, 0);
+	recompute_flag(work, more, said->more, false);
+	recompute_number(work, time, said->time_ms, 0);
+	recompute_presence(work, digest, str_present(said->digest), false);
+}
+
+static void check_runs(struct recompute *work, const struct record_result_validation *said)
+{
+	check_digest(work, RESULT("generated.digest"), &said->generated);
+	check_digest(work, RESULT("truth.digest"), &said->truth);
+	if (!str_is(said->status, "UNSAFE") && !str_is(said->status, "INVALID"))
+		return;
+	check_not_run(work, &said->generated, RESULT("generated.rows"), RESULT("generated.more"),
+		      RESULT("generated.time_ms"), RESULT("generated.digest"));
+	check_not_run(work, &said->truth, RESULT("truth.rows"), RESULT("truth.more"), RESULT("truth.time_ms"),
+		      RESULT("truth.digest"));
+}
+
+/* Both bounds are there or none, and only of what was compared column by column. */
+static void check_bounds(struct recompute *work, const struct record_result_validation *said)
+{
+	bool compared = str_is(said->status, "COMPARED") && said->schema_match;
+	if (!compared)
+		recompute_presence(work, RESULT("match_rate_low"), said->match_rate_low.set, false);
+	recompute_presence(work, RESULT("match_rate_high"), said->match_rate_high.set,
+			   said->match_rate_low.set);
+}
+
 void recompute_result(struct recompute *work)
 {
 	const struct record_result_validation *said = work->scored->result_validation;
@@ -192,8 +277,12 @@ void recompute_result(struct recompute *work)
 	if (!said)
 		return;
 	check_weight(work, said);
-	recompute_flag(work, RESULT("status"), str_is(said->status, "UNSAFE"),
-		       work->scored->safety.verdict == VERDICT_UNSAFE);
+	check_runs(work, said);
+	check_bounds(work, said);
+	bool unsafe = work->scored->safety.verdict == VERDICT_UNSAFE;
+	recompute_flag(work, RESULT("status"), str_is(said->status, "UNSAFE"), unsafe);
+	recompute_flag(work, RESULT("status"), str_is(said->status, "INVALID"),
+		       !unsafe && !work->read.valid && work->read.analysed && !work->read.target_unknown);
 	if (str_is(said->status, "COMPARED")) {
 		check_compared(work, said);
 		return;

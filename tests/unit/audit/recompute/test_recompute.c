@@ -22,6 +22,10 @@ struct sample {
 	struct record_recommendation reason, recommendation;
 	struct record_judge_rules judge_rules;
 	struct record_judge_score relevance, correctness;
+	struct record_price price;
+	struct record_error error;
+	struct record_result_rules result_rules;
+	struct record_retrieval_rules retrieval_rules;
 	struct record_label label;
 	struct record_evaluation evaluation;
 	struct record_weight weights[2];
@@ -46,7 +50,8 @@ static void fill(struct sample *sample)
 					       .thresholds = { 0.9, 0.7, 0.5 },
 					       .pass_score = 0.7,
 					       .low_confidence_below = 0.7,
-					       .low_relevance_below = 50 };
+					       .low_relevance_below = 50,
+					       .formulas = RECORD_FORMULAS };
 	sample->scored = (struct scored_query){
 		.event_id = STR("e-1"),
 		.application = STR("web"),
@@ -74,7 +79,9 @@ static void fill_judged(struct sample *sample)
 {
 	fill(sample);
 	struct scored_query *scored = &sample->scored;
-	sample->judge_rules = (struct record_judge_rules){ .sample_rate = 1, .always_below = LEVEL_MEDIUM };
+	sample->judge_rules = (struct record_judge_rules){
+		.sample_rate = 1, .always_below = LEVEL_MEDIUM, .prices = &sample->price, .prices_count = 1
+	};
 	sample->rules.judge = &sample->judge_rules;
 	sample->relevance =
 		(struct record_judge_score){ .score = 80,
@@ -82,6 +89,9 @@ static void fill_judged(struct sample *sample)
 					     .status = STR("ok"),
 					     .raw = STR("so: {\"score\": 80, \"reason\": \"\"}") };
 	scored->judge.relevance = &sample->relevance;
+	scored->judge.provider = STR("openai");
+	scored->judge.model = STR("m");
+	scored->provenance.prompt_digest = STR("p");
 	scored->judge.decision = DECISION_ACCEPT_HIGH;
 	scored->judge.unjudged_reason = STR_NONE;
 	sample->label = (struct record_label){ 0.8, true, LABEL_RELEVANCE, 1 };
@@ -106,11 +116,22 @@ static void fill_identical(struct sample *sample, int64_t formulas)
 		(struct record_judge_score){ .score = 1, .reason = STR(""), .status = STR("identical") };
 	scored->judge.correctness = &sample->correctness;
 	scored->judge.relevance = NULL;
+	scored->judge.provider = scored->judge.model = STR_NONE;
+	sample->judge_rules.prices_count = 0;
 	scored->judge.decision = DECISION_UNJUDGED;
 	scored->judge.unjudged_reason = STR("NOT_SAMPLED");
 	sample->label = (struct record_label){ 1, true, LABEL_CORRECTNESS, 1 };
 	sample->evaluation.score = 1;
 	sample->rules.formulas = formulas;
+}
+
+static void add_error(struct sample *sample, const char *metric, const char *code)
+{
+	sample->error = (struct record_error){
+		.metric = str_from(metric), .code = str_from(code), .message = STR(""), .input = STR("e-1")
+	};
+	sample->scored.errors = &sample->error;
+	sample->scored.errors_count = 1;
 }
 
 static struct recompute_report report_of(const struct sample *sample, struct arena *arena)
@@ -189,7 +210,10 @@ static const struct recompute_settings *find_settings(void *context, str_t diges
 {
 	(void)context;
 	(void)digest;
-	return NULL;
+	static struct recompute_settings *settings;
+	if (!settings)
+		settings = recompute_settings_read(STR("calibration.model_reasons=1\n"));
+	return settings;
 }
 
 static bool has_all(void *context, str_t digest)
@@ -202,10 +226,14 @@ static void models_of_rules(void **state)
 {
 	(void)state;
 	static const struct {
-		const char *rules;
-		size_t differences;
-	} cases[] = { { "factors=technical source=own retrieval=1,0,0,0,0,0,0,1,0.75,0.3,0.2", 0 },
-		      { "factors=technical,generator source=own retrieval=formula", 1 } };
+		const char *rules, *differs;
+		size_t reasons; /* the settings ask for one */
+	} cases[] = {
+		{ "factors=technical source=own retrieval=1,0,0,0,0,0,0,1,0.75,0.3,0.2", NULL, 1 },
+		{ "factors=technical source=own retrieval=1,0,0,0,0,0,0,1,0.75,0.3,0.2",
+		  "confidence.probability.reasons", 0 },
+		{ "factors=technical,generator source=own retrieval=formula", "confidence.probability", 1 },
+	};
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct sample sample = { .arena = NULL };
@@ -226,11 +254,16 @@ static void models_of_rules(void **state)
 							  .labels = estimate.labels,
 							  .segment_labels = estimate.segment_labels,
 							  .model = 7 };
+		struct model_contribution addend;
+		assert_int_equal(model_contributions(model, &item, &addend, 1), 1);
+		struct record_reason reason = { str_from(addend.name), addend.value, addend.addend };
+		probability.reasons = &reason;
+		probability.reasons_count = cases[i].reasons;
 		sample.scored.confidence.probability = &probability;
 		recompute_record(&sample.scored, &archive, NULL, &report);
-		assert_int_equal(report.differences_count, cases[i].differences);
+		assert_int_equal(report.differences_count, cases[i].differs != NULL);
 		if (report.differences_count)
-			assert_string_equal(report.differences[0].field.ptr, "confidence.probability");
+			assert_string_equal(report.differences[0].field.ptr, cases[i].differs);
 	}
 }
 
@@ -283,6 +316,19 @@ static void one_change_at_a_time(void **state)
 	CHANGED(sample.recommendation.code = STR("USE"), "recommendations");
 	CHANGED(sample.scored.recommendations_count = 0, "recommendations");
 	CHANGED(sample.rules.pass_score = 0.95, "evaluation.passed");
+	CHANGED(sample.relevance.raw = STR_NONE, "judge.relevance.raw");
+	CHANGED(sample.relevance.cached = true, "judge.relevance.raw");
+	CHANGED(sample.scored.judge.provider = STR_NONE, "judge.provider");
+	CHANGED(sample.scored.judge.model = STR_NONE, "judge.model");
+	CHANGED(sample.judge_rules.prices_count = 0, "rules.judge.prices");
+	CHANGED(sample.scored.provenance.prompt_digest = STR_NONE, "provenance.prompt_digest");
+	CHANGED(sample.rules.retrieval = &sample.retrieval_rules, "rules.retrieval");
+	CHANGED(sample.rules.result = &sample.result_rules, "rules.result");
+	CHANGED(add_error(&sample, "relevance", "judge_timeout"), "errors");
+	CHANGED(sample.scored.disposition = NULL, "disposition");
+	CHANGED(fill_identical(&sample, 2); sample.correctness.status = STR("ok"), "judge.correctness.raw");
+	CHANGED(fill_identical(&sample, 2); sample.correctness.raw = STR("{}"), "judge.correctness.raw");
+	CHANGED(fill_identical(&sample, 2); sample.scored.judge.model = STR("m"), "judge.model");
 #undef CHANGED
 }
 
@@ -320,7 +366,8 @@ static void what_is_of_another_version_is_a_gap(void **state)
 	"retrieval.weights.low_diversity=0.05\nretrieval.rrf_scale=1\nretrieval.consensus_above=0.75\n"      \
 	"retrieval.gap_scale=0.3\nretrieval.spread_scale=0.2\nretrieval.thresholds.high=0.85\n"              \
 	"retrieval.thresholds.medium=0.7\nretrieval.thresholds.low=0.5\ntargets[0].name=\"shop\"\n"          \
-	"targets[0].engine=sqlite\ntargets[1].name=\"sales\"\ntargets[1].engine=mariadb\n"
+	"targets[0].engine=sqlite\ntargets[1].name=\"sales\"\ntargets[1].engine=mariadb\n"                   \
+	"agreement.execute=false\ncalibration.model_reasons=1\n"
 
 #define SETTINGS_OF_JUDGE                                                                                    \
 	SETTINGS_OF_ALL "judge.sample_rate=1\njudge.always_below=MEDIUM_CONFIDENCE\njudge.unsafe=false\n"    \
@@ -383,11 +430,11 @@ static void fill_ruled(struct ruled *ruled, bool panel)
 						    .relevance = &ruled->sample.relevance,
 						    .prompt_digest = STR("p1 p2"),
 						    .cost = opt_double(0) };
-	ruled->sample.relevance.raw = STR_NONE;
-	ruled->sample.relevance.reason = STR("one 80");
 	ruled->panelist.relevance = ARENA_NEW(ruled->sample.arena, struct record_judge_score);
 	*ruled->panelist.relevance = ruled->sample.relevance;
-	ruled->panelist.relevance->reason = STR("");
+	ruled->sample.relevance.raw = STR_NONE;
+	ruled->sample.relevance.reason = STR("one 80");
+	scored->judge.provider = scored->judge.model = STR_NONE;
 	scored->judge.panel = &ruled->panelist;
 	scored->judge.panel_count = 1;
 	scored->provenance.prompt_digest = STR("p1 p2");
@@ -451,6 +498,9 @@ static void rules_against_their_configuration(void **state)
 		OTHER(ruled.price.prompt = 2.5, "rules.judge.prices.prompt");
 		OTHER(ruled.price.completion = 2.5, "rules.judge.prices.completion");
 		OTHER(rules->judge = NULL, "rules.judge");
+		OTHER(ruled.sample.relevance.raw = panel ? STR("{}") : STR_NONE, "judge.relevance.raw");
+		struct record_agreement agreement = { .results = opt_double(1), .texts = 3 };
+		OTHER(ruled.sample.scored.confidence.agreement = &agreement, "confidence.agreement.results");
 		struct record_retrieval_rules retrieval = { .rrf_scale = 2 };
 		OTHER(rules->retrieval = &retrieval, "rules.retrieval.rrf_scale");
 		OTHER(rules->retrieval = &retrieval, "rules.retrieval.thresholds.low");
@@ -461,6 +511,111 @@ static void rules_against_their_configuration(void **state)
 		      panel ? "provenance.prompt_digest" : "rules.pass_score");
 #undef OTHER
 	}
+}
+
+/* A judge's failure is an error, and the other way round; so is what the event has out of range. */
+static void errors_follow(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *status, *metric, *code;
+		double estimate;
+		bool differs;
+	} cases[] = {
+		{ "judge_timeout", "relevance", "judge_timeout", 0.5, false },
+		{ "judge_timeout", "relevance", "judge_refused", 0.5, true },
+		{ "judge_timeout", "correctness", "judge_timeout", 0.5, true },
+		{ "judge_timeout", NULL, NULL, 0.5, true },
+		{ "ok", NULL, NULL, 0.5, false },
+		{ "ok", "relevance", "judge_timeout", 0.5, true },
+		{ "ok", "generator", "input_out_of_range", 0.5, true },
+		{ "ok", "generator", "input_out_of_range", 1.5, false },
+		{ "ok", NULL, NULL, 1.5, true },
+		{ "ok", "agreement", "candidates_limit", 0.5, true },
+	};
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct sample sample = { .arena = NULL };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct generated_query input = { .event_id = STR("e-1"),
+						 .application = STR("web"),
+						 .sql = STR("SELECT 1"),
+						 .dialect = ENUM_ABSENT,
+						 .generator_confidence = opt_double(cases[i].estimate) };
+		fill_judged(&sample);
+		sample.scored.input = &input;
+		sample.relevance.status = str_from(cases[i].status);
+		if (cases[i].metric)
+			add_error(&sample, cases[i].metric, cases[i].code);
+		struct recompute_report report = report_of(&sample, arena);
+		assert_int_equal(has_difference(&report, "errors"), cases[i].differs);
+	}
+}
+
+/* What was not run has returned nothing; an estimate's bounds are of one number of cases. */
+static void results_hold_together(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct sample sample = { .arena = NULL };
+	struct record_result_validation result;
+	struct recompute_report report;
+	/* 95 of 100 cases */
+	static const double low = 0.8882495307680808, high = 0.9784563208456319;
+	static const char digest[] = "0123456789abcdef0123456789abcdef";
+#define RESULT_OF(change, field, differs)                                                                    \
+	do {                                                                                                 \
+		fill(&sample);                                                                               \
+		sample.scored.target = STR("shop");                                                          \
+		sample.scored.result_validation = &result;                                                   \
+		result = (struct record_result_validation){ .status = STR("COMPARED"),                       \
+							    .score = 0.95,                                   \
+							    .schema_match = true,                            \
+							    .match_confidence = LEVEL_HIGH,                  \
+							    .weight = 1,                                     \
+							    .content_match_rate = 0.95,                      \
+							    .truncated = true,                               \
+							    .match_rate_low = opt_double(low),               \
+							    .match_rate_high = opt_double(high) };           \
+		change;                                                                                      \
+		report = report_of(&sample, arena);                                                          \
+		assert_int_equal(has_difference(&report, "result_validation." field), differs);              \
+	} while (0)
+	RESULT_OF((void)0, "match_rate_low", false);
+	RESULT_OF((void)0, "match_rate_high", false);
+	RESULT_OF(result.match_rate_low.value += 1e-6, "match_rate_low", true);
+	RESULT_OF(result.match_rate_high.value += 1e-6, "match_rate_low", true);
+	RESULT_OF(result.content_match_rate += 1e-6, "match_rate_low", true);
+	RESULT_OF(result.match_rate_high.set = false, "match_rate_high", true);
+	RESULT_OF(result.match_rate_low.set = false, "match_rate_high", true);
+	RESULT_OF(result.match_rate_low.value = result.match_rate_high.value = 0.95, "match_rate_low", false);
+	RESULT_OF(result.content_match_rate = result.match_rate_high.value = 1, "match_rate_low", false);
+	RESULT_OF(result.content_match_rate = result.match_rate_low.value = 0, "match_rate_low", false);
+	RESULT_OF(result.content_match_rate = 0, "match_rate_low", true);
+	RESULT_OF(result.schema_match = false, "match_rate_low", true);
+	const struct record_execution ten = { .rows = 10 };
+	const opt_int64_t all = { true, 10 }, one = { true, 1 };
+	RESULT_OF(result.match_rate_low = result.match_rate_high = (opt_double_t)OPT_NONE;
+		  result.generated = result.truth = ten; result.rows_matched = all, "rows_matched", false);
+	RESULT_OF(result.match_rate_low = result.match_rate_high = (opt_double_t)OPT_NONE;
+		  result.generated = ten; result.rows_matched = one, "rows_matched", true);
+	RESULT_OF(result.generated.digest = str_from(digest), "generated.digest", false);
+	RESULT_OF(result.generated.digest = STR("0123"), "generated.digest", true);
+	RESULT_OF(result.truth.digest = str_from(digest); result.truth.more = true, "truth.digest", true);
+	RESULT_OF(result.truth.digest = str_from(digest); sample.rules.redacted = true, "truth.digest", true);
+	for (int invalid = 0; invalid < 2; invalid++) {
+		const str_t status = invalid ? STR("INVALID") : STR("UNSAFE");
+		RESULT_OF(result.status = status, "generated.rows", false);
+		RESULT_OF(result.status = status, "status", true);
+		RESULT_OF(result.status = status; sample.technical.valid = !invalid;
+			  sample.scored.safety.verdict = invalid ? VERDICT_SAFE : VERDICT_UNSAFE, "status",
+			  false);
+		RESULT_OF(result.status = status; result.generated.rows = 1, "generated.rows", true);
+		RESULT_OF(result.status = status; result.truth.more = true, "truth.more", true);
+		RESULT_OF(result.status = status; result.truth.time_ms = 1, "truth.time_ms", true);
+		RESULT_OF(result.status = status;
+			  result.truth.digest = str_from(digest), "truth.digest", true);
+	}
+#undef RESULT_OF
 }
 
 /* No line of another kind makes a configuration. */
@@ -579,6 +734,8 @@ int main(void)
 		cmocka_unit_test(one_change_at_a_time),
 		cmocka_unit_test(what_is_of_another_version_is_a_gap),
 		cmocka_unit_test(rules_against_their_configuration),
+		cmocka_unit_test(errors_follow),
+		cmocka_unit_test(results_hold_together),
 		cmocka_unit_test(settings_are_lines_of_paths_and_values),
 		cmocka_unit_test(reasons_name_the_dialect_of_the_target),
 		cmocka_unit_test(many_by_several_threads),
