@@ -52,6 +52,23 @@ opt_double_t panel_cost(int64_t prompt_tokens, int64_t completion_tokens, double
 		((double)prompt_tokens * prompt_price + (double)completion_tokens * completion_price) / 1e6);
 }
 
+str_t panel_prompts(const str_t *digests, size_t count, struct arena *arena)
+{
+	_cleanup_(buf_free) struct buf all = BUF_INIT;
+	buf_append_text(&all, "");
+	for (size_t i = 0; i < count; i++) {
+		for (const char *at = digests[i].ptr; at && *at; at += strspn(at, " ")) {
+			str_t digest = { at, strcspn(at, " ") };
+			at += digest.len;
+			if (str_is_listed(digest, all.data))
+				continue;
+			buf_append_text(&all, all.len ? " " : "");
+			buf_append(&all, digest.ptr, digest.len);
+		}
+	}
+	return arena_text(arena, all.data, all.len);
+}
+
 int panel_decimals(double mean)
 {
 	return mean == floor(mean) ? 0 : 1;

@@ -37,6 +37,10 @@ void panel_score(const struct panel_opinion *opinions, size_t count, struct pane
 opt_double_t panel_cost(int64_t prompt_tokens, int64_t completion_tokens, double prompt_price,
 			double completion_price);
 
+/* The digests of the prompts of all: those that each names, separated by spaces, each once and as they come.
+ * Absent ones name none. In the arena. */
+str_t panel_prompts(const str_t *digests, size_t count, struct arena *arena);
+
 /* Decimals with which a mean of relevance is shown to a person: as few as do not make it look like a bound
  * that it has not reached. Of whole numbers, up to JUDGE_MEMBERS_MAX of them. */
 int panel_decimals(double mean);

@@ -1,6 +1,5 @@
 /* Verdicts of judges, whether they were asked, what they cost. */
 #include "audit/recompute/internal.h"
-#include "common/buf.h"
 #include "common/err.h"
 #include "event/sampling.h"
 #include "judge/panel.h"
@@ -209,22 +208,13 @@ static void check_prompts(struct recompute *work)
 {
 	const struct record_judge *judge = &work->scored->judge;
 	str_t all = work->scored->provenance.prompt_digest;
-	_cleanup_(buf_free) struct buf named = BUF_INIT;
-	buf_append_text(&named, "");
-	for (size_t i = 0; i < judge->panel_count; i++) {
-		str_t digests = judge->panel[i].prompt_digest;
-		for (const char *at = digests.ptr; at && *at; at += strspn(at, " ")) {
-			str_t digest = { at, strcspn(at, " ") };
-			at += digest.len;
-			if (str_is_listed(digest, named.data))
-				continue;
-			buf_append_text(&named, named.len ? " " : "");
-			buf_append(&named, digest.ptr, digest.len);
-		}
-	}
+	struct arena *arena = work->report->arena;
+	str_t *digests = ARENA_ARRAY(arena, str_t, judge->panel_count + 1);
+	for (size_t i = 0; i < judge->panel_count; i++)
+		digests[i] = judge->panel[i].prompt_digest;
 	if (judge->panel_count)
 		recompute_text(work, "provenance.prompt_digest", all,
-			       arena_str(work->report->arena, buf_str(&named)));
+			       panel_prompts(digests, judge->panel_count, arena));
 	else if (!work->rules->judge)
 		recompute_presence(work, "provenance.prompt_digest", str_present(all), false);
 }

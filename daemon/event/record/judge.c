@@ -1,7 +1,5 @@
 #include "event/record/builder.h"
 
-#include "common/buf.h"
-
 static const enum stage stages[JUDGE_QUESTIONS] = {
 	[JUDGE_RELEVANCE] = STAGE_RELEVANCE, [JUDGE_CORRECTNESS] = STAGE_CORRECTNESS
 };
@@ -163,25 +161,15 @@ static str_t prompts_of(const struct record_builder *builder, size_t member)
 /* Those of all judges, each once. */
 static str_t all_prompts(const struct record_builder *builder)
 {
-	_cleanup_(buf_free) struct buf all = BUF_INIT;
 	const struct judge *judge = builder->sources->judge;
+	str_t digests[JUDGE_MEMBERS_MAX];
 	if (!judge)
 		return STR_NONE;
 	if (judge_members(judge) == 1)
 		return prompts_of(builder, 0);
-	buf_append_text(&all, "");
-	for (size_t i = 0; i < judge_members(judge); i++) {
-		str_t digests = prompts_of(builder, i);
-		for (const char *at = digests.ptr; *at; at += strspn(at, " ")) {
-			str_t digest = { at, strcspn(at, " ") };
-			at += digest.len;
-			if (str_is_listed(digest, all.data))
-				continue;
-			buf_append_text(&all, all.len ? " " : "");
-			buf_append(&all, digest.ptr, digest.len);
-		}
-	}
-	return arena_text(builder->facts->arena, all.data, all.len);
+	for (size_t i = 0; i < judge_members(judge); i++)
+		digests[i] = prompts_of(builder, i);
+	return panel_prompts(digests, judge_members(judge), builder->facts->arena);
 }
 
 /* ---- the parts of the record ---- */

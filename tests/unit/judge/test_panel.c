@@ -220,6 +220,26 @@ static void long_reasons_are_cut_between_characters(void **state)
 	assert_memory_equal(reason.ptr + 5, text, PANEL_REASON_MAX - 1);
 }
 
+static void prompts_are_named_once(void **state)
+{
+	static const struct {
+		str_t digests[3];
+		const char *all;
+	} unions[] = {
+		{ { { 0 } }, "" },
+		{ { STR("aa"), STR("bb"), STR("cc") }, "aa bb cc" },
+		{ { STR("bb"), STR("aa"), STR("bb") }, "bb aa" },
+		{ { STR("aa bb"), { 0 }, STR("cc aa") }, "aa bb cc" },
+		{ { STR("aaa"), STR("aa"), STR("a") }, "aaa aa a" },
+		{ { STR(""), STR("aa  bb "), STR("aa") }, "aa bb" },
+	};
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	for (size_t i = 0; i < sizeof unions / sizeof *unions; i++)
+		assert_string_equal(panel_prompts(unions[i].digests, 3, arena).ptr, unions[i].all);
+	assert_string_equal(panel_prompts(NULL, 0, arena).ptr, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -229,6 +249,7 @@ int main(void)
 		cmocka_unit_test(no_mean_looks_like_a_bound_above_it),
 		cmocka_unit_test(reasons_name_who_gave_them),
 		cmocka_unit_test(long_reasons_are_cut_between_characters),
+		cmocka_unit_test(prompts_are_named_once),
 	};
 	return cmocka_run_group_tests_name("panel", tests, NULL, NULL);
 }
