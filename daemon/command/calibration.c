@@ -82,14 +82,12 @@ static err_t show_model(const struct calibration_options *options, const struct 
 			struct arena *arena, struct err_detail *detail)
 {
 	const struct config_calibration *calibration = &config->calibration;
-	_cleanup_(buf_free) struct buf rules = BUF_INIT;
 	struct calibration_models models = { 0 };
 	_cleanup_(database_cleanup) struct database *database =
 		database_new(calibration->dsn, calibration->password_file);
 	database_set_settings(database, "calibration.");
-	overall_rules(config, &rules);
-	err_t err = calibration_models_read(database, kind_of(calibration), buf_str(&rules), arena, &models,
-					    detail);
+	err_t err = calibration_models_read(database, kind_of(calibration), overall_rules(config), arena,
+					    &models, detail);
 	if (!err && !models.tables)
 		err = calibration_schema_mismatch(0, detail);
 	if (err)
@@ -150,7 +148,6 @@ static err_t load_model(const struct calibration_options *options, const struct 
 			struct model **ret_model, struct err_detail *detail)
 {
 	const struct config_calibration *calibration = &config->calibration;
-	_cleanup_(buf_free) struct buf rules = BUF_INIT;
 	int64_t version = 0;
 	err_t err = options->model_version ? parse_version(options->model_version, &version, detail) : ERR_OK;
 	if (err || (!version && (!calibration->configured || calibration->model == CONFIG_MODEL_OFF)))
@@ -162,9 +159,8 @@ static err_t load_model(const struct calibration_options *options, const struct 
 	_cleanup_(database_cleanup) struct database *database =
 		database_new(calibration->dsn, calibration->password_file);
 	database_set_settings(database, "calibration.");
-	overall_rules(config, &rules);
-	return calibration_model_load(database, version, kind_of(calibration), buf_str(&rules), ret_model,
-				      detail);
+	return calibration_model_load(database, version, kind_of(calibration), overall_rules(config),
+				      ret_model, detail);
 }
 
 static struct replay_rules make_rules(const struct config *config, const struct model *model)

@@ -325,6 +325,10 @@ const char *config_digest(const struct config *config);
  * secret would stand in is refused (config_check). Lives as long as the configuration. */
 str_t config_text(const struct config *config);
 
+/* A text that follows from the settings: `make` appends it for whoever asks first, and it lives as long as
+ * the configuration. One such text: always the same function. Any thread. */
+str_t config_derived(const struct config *config, void (*make)(const struct config *config, struct buf *out));
+
 /* Appends the settings that differ and that a running daemon cannot take over, separated by ", "; returns how
  * many. */
 size_t config_restart_needed(const struct config *before, const struct config *after, struct buf *names);

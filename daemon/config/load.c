@@ -12,11 +12,13 @@ struct loaded {
 	struct arena *arena;
 	str_t text; /* that the digest is of, in the arena */
 	char digest[DIGEST_HEX_SIZE];
+	_Atomic(char *) derived; /* or NULL: nobody has asked */
 };
 
 static void loaded_free(struct loaded *loaded)
 {
 	arena_free(loaded->arena);
+	free(atomic_load(&loaded->derived));
 	free(loaded);
 }
 
@@ -169,6 +171,21 @@ const char *config_digest(const struct config *config)
 str_t config_text(const struct config *config)
 {
 	return loaded_of(config)->text;
+}
+
+str_t config_derived(const struct config *config, void (*make)(const struct config *config, struct buf *out))
+{
+	_cleanup_(buf_free) struct buf made = BUF_INIT;
+	struct loaded *loaded = loaded_of(config);
+	char *text = atomic_load(&loaded->derived);
+	if (text)
+		return str_from(text);
+	make(config, &made);
+	buf_append_text(&made, "");
+	/* whose is first stays */
+	if (atomic_compare_exchange_strong(&loaded->derived, &text, made.data))
+		text = TAKE_PTR(made.data);
+	return str_from(text);
 }
 
 size_t config_restart_needed(const struct config *before, const struct config *after, struct buf *names)

@@ -34,7 +34,7 @@ void overall_of_event(struct record_facts *facts)
 	overall_score(&input, &analysis->overall);
 }
 
-void overall_rules(const struct config *config, struct buf *out)
+str_t overall_rules(const struct config *config)
 {
-	record_rules_of_overall(config, out);
+	return config_derived(config, record_rules_of_overall);
 }

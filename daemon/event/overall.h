@@ -9,6 +9,6 @@ struct level_thresholds overall_thresholds(const struct config_thresholds *thres
 /* From the factors that are known by now; again when one is known better. */
 void overall_of_event(struct record_facts *facts);
 
-/* Appends what it follows from by these settings, which a learnt model belongs to (avro/overall_rules.h). Any
- * thread. */
-void overall_rules(const struct config *config, struct buf *out);
+/* What it follows from by these settings, which a learnt model belongs to (avro/overall_rules.h). Lives as
+ * long as they do; any thread. */
+str_t overall_rules(const struct config *config);

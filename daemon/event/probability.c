@@ -30,9 +30,7 @@ static bool level_follows(const struct config *config, const struct model *model
 /* What it has learnt of overall confidence is of that alone which follows from the same rules. */
 static bool has_rules_of(const struct model *model, const struct config *config)
 {
-	_cleanup_(buf_free) struct buf rules = BUF_INIT;
-	overall_rules(config, &rules);
-	return !str_present(model_rules(model)) || str_equal(model_rules(model), buf_str(&rules));
+	return !str_present(model_rules(model)) || str_equal(model_rules(model), overall_rules(config));
 }
 
 void probability_of_event(struct record_facts *facts, struct model_current *models, struct archive *archive)

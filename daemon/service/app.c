@@ -349,8 +349,6 @@ static void start_learner(struct app *app)
 	const struct config_calibration *calibration = &app->config->calibration;
 	if (!calibration->configured || calibration->model == CONFIG_MODEL_OFF)
 		return;
-	_cleanup_(buf_free) struct buf rules = BUF_INIT;
-	overall_rules(app->config, &rules);
 	app->models = model_current_new();
 	const struct learner_options options = {
 		.dsn = calibration->dsn,
@@ -359,7 +357,7 @@ static void start_learner(struct app *app)
 		.current = app->models,
 		.interval_ms = calibration->model_interval_s * 1000,
 		.state_directory = app->config->pipeline.state_directory,
-		.rules = rules.data,
+		.rules = overall_rules(app->config).ptr,
 	};
 	app->learner = learner_start(&options);
 }
@@ -783,9 +781,7 @@ static void reload(struct app *app)
 	if (config_restart_needed(app->config, fresh, &names) > 0)
 		log_warning("these settings take effect at the next start only: %s", names.data);
 	keep_learning(app->config, fresh);
-	_cleanup_(buf_free) struct buf rules = BUF_INIT;
-	overall_rules(fresh, &rules);
-	learner_set_rules(app->learner, rules.data);
+	learner_set_rules(app->learner, overall_rules(fresh).ptr);
 	archiving_of_prompts(app->archive, app->judge);
 	pipeline_reload(app->pipeline, fresh);
 	app->drain_timeout_ms = fresh->pipeline.drain_timeout_ms;

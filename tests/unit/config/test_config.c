@@ -588,6 +588,26 @@ static void text_of_digest(void **state)
 	assert_non_null(strstr(text.ptr, "\nkafka.instance_id=none\n"));
 }
 
+static int made;
+
+static void make_group(const struct config *config, struct buf *out)
+{
+	made++;
+	buf_printf(out, "of %s", config->kafka.group_id);
+}
+
+static void a_text_is_derived_once(void **state)
+{
+	(void)state;
+	_cleanup_(config_cleanup) struct config *one = load("kafka: { group_id = \"a\"; };");
+	_cleanup_(config_cleanup) struct config *other = load("kafka: { group_id = \"b\"; };");
+	for (int i = 0; i < 3; i++) {
+		assert_string_equal(config_derived(one, make_group).ptr, "of a");
+		assert_string_equal(config_derived(other, make_group).ptr, "of b");
+	}
+	assert_int_equal(made, 2);
+}
+
 static void restart_needed(void **state)
 {
 	(void)state;
@@ -755,6 +775,7 @@ int main(void)
 		cmocka_unit_test(detail_may_be_missing),
 		cmocka_unit_test(digest),
 		cmocka_unit_test(text_of_digest),
+		cmocka_unit_test(a_text_is_derived_once),
 		cmocka_unit_test(restart_needed),
 		cmocka_unit_test(several_judges),
 		cmocka_unit_test(references),
