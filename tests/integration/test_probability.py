@@ -46,10 +46,34 @@ def await_probability(rig, labels=0, timeout=180):
     raise TimeoutError(rig.daemon.log_tail())
 
 
+ONE, BOTH = ("generator",), ("technical", "generator")
+
+
+def reload(rig, factors, **calibration):
+    """Takes over these factors and settings of the calibration."""
+    text = "the configuration was loaded again"
+    times = rig.daemon.log().count(text)
+    rig.daemon.config["confidence"]["factors"] = factors
+    rig.daemon.config["calibration"].update(calibration)
+    rig.daemon.write_config()
+    rig.daemon.signal(signal.SIGHUP)
+    rig.daemon.await_log(text, times + 1)
+
+
+def learn(rig):
+    """From all labels: under rules that have just come into force it is learnt at once, whatever the interval."""
+    now = rig.daemon.config["confidence"]["factors"]
+    rig.await_calibration([record for _, record in rig.scored(rig.asked)])
+    reload(rig, BOTH if now == ONE else ONE)
+    reload(rig, now)
+
+
 def start(rig, model, **changes):
-    """Its first model is learnt from nearly all of these labels, or, on a slow machine, from those that are counted by then."""
-    rig.start(judge=None, confidence={"factors": ("generator",)}, calibration={"model": model, "model_interval_s": 30}, **changes)
-    return send(rig, answers(LABELS))
+    """Records from before the first model, which is learnt then."""
+    rig.start(judge=None, confidence={"factors": ONE}, calibration={"model": model, "model_interval_s": 3600}, **changes)
+    records = send(rig, answers(LABELS))
+    learn(rig)
+    return records
 
 
 def test_what_was_learnt_is_told(rig, tmp_path):
@@ -132,10 +156,7 @@ def test_features_tell_texts_apart(rig):
     assert right["confidence"]["probability"]["value"] > wrong["confidence"]["probability"]["value"] + 0.3
     # what is learnt takes effect at the next start only, in every record
     for model in ("map", "off"):
-        rig.daemon.config["calibration"]["model"] = model
-        rig.daemon.write_config()
-        rig.daemon.signal(signal.SIGHUP)
-        rig.daemon.await_log("the configuration was loaded again", 1 + ("map", "off").index(model))
+        reload(rig, ONE, model=model)
         assert "at the next start only: calibration.model" in rig.daemon.log()
         (again,) = send(rig, [events.event(events.CITY_COUNT, target="shop", generator_confidence=0.3, application="web",
                                            question="How many live in each?")])
@@ -150,28 +171,39 @@ def test_the_last_model_serves_without_postgresql(rig):
     rig.postgres.execute(f'ALTER DATABASE "{database}" ALLOW_CONNECTIONS false')
     try:
         rig.postgres.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{database}'")
-        time.sleep(12)  # it has looked for a newer one
+        # it has looked for a newer one
+        rig.daemon.await_log("scoring goes on with the last one")
         for former, record in zip(known, send(rig, answers(len(TIERS)))):
             probability = record["confidence"]["probability"]
             assert probability["model"] >= former["confidence"]["probability"]["model"]
         metrics = Metrics(rig.daemon)
         assert metrics.value("assayd_model_age_seconds") > 5 and metrics.value("assayd_model_failures") > 0
-        assert "scoring goes on with the last one" in rig.daemon.log()
         rig.daemon.terminate()
         rig.daemon.start()
         assert "is used as it was kept, until the calibration database says which one is in use" in rig.daemon.log()
         for former, record in zip(known, send(rig, answers(len(TIERS)))):
             assert record["confidence"]["probability"]["model"] >= former["confidence"]["probability"]["model"]
         assert Metrics(rig.daemon).value("assayd_model_age_seconds") > 5
+        # under other rules it is left, and under its own again it is at hand at once
+        reload(rig, BOTH)
+        for record in send(rig, answers(len(TIERS))):
+            assert record["confidence"]["probability"] is None
+        rig.daemon.await_log("none of the present rules of overall confidence is at hand")
+        reload(rig, ONE)
+        for former, record in zip(known, send(rig, answers(len(TIERS)))):
+            assert record["confidence"]["probability"]["model"] >= former["confidence"]["probability"]["model"]
+        # also where those were the rules of the start
+        rig.daemon.terminate()
+        rig.daemon.config["confidence"]["factors"] = BOTH
+        rig.daemon.start()
+        for record in send(rig, answers(len(TIERS))):
+            assert record["confidence"]["probability"] is None
+        reload(rig, ONE)
+        for former, record in zip(known, send(rig, answers(len(TIERS)))):
+            assert record["confidence"]["probability"]["model"] >= former["confidence"]["probability"]["model"]
+        assert "was learnt under other rules" not in rig.daemon.log()
     finally:
         rig.postgres.execute(f'ALTER DATABASE "{database}" ALLOW_CONNECTIONS true')
-
-
-def reload(daemon, factors, times):
-    daemon.config["confidence"]["factors"] = factors
-    daemon.write_config()
-    daemon.signal(signal.SIGHUP)
-    daemon.await_log("the configuration was loaded again", times)
 
 
 def models_in_use(rig):
@@ -193,36 +225,44 @@ def await_model(rig, present):
 
 def test_a_model_belongs_to_its_rules(rig, make_daemon):
     """Under other factors what was learnt says nothing, and is used again under the former ones."""
-    one, both = ("generator",), ("technical", "generator")
     start(rig, "map")
     first = await_probability(rig)[0]["confidence"]["probability"]["model"]
-    reload(rig.daemon, both, 1)
+    reload(rig, BOTH)
     for record in send(rig, answers(20)):
         assert record["confidence"]["probability"] is None and record["confidence"]["level_by"] == "overall"
-    rig.daemon.await_log("was learnt under other rules of overall confidence (factors=generator source=own")
-    deadline = time.monotonic() + 60
-    while Metrics(rig.daemon).value("assayd_model_version") != 0:
-        assert time.monotonic() < deadline, rig.daemon.log_tail()
-        time.sleep(0.5)
+    others = "was learnt under other rules of overall confidence (factors=generator source=own"
+    rig.daemon.await_log(others)
+    assert Metrics(rig.daemon).value("assayd_model_version") == 0
     done = subprocess.run([BINARY, "calibration", "--config", rig.daemon.config_file, "--model"], capture_output=True, text=True,
                           timeout=300, check=False)
     assert "is passed over: it was learnt under other rules of overall confidence" in done.stdout, done
-    reload(rig.daemon, one, 2)
+    present = ", which was learnt under the present rules, is in use"
+    told = rig.daemon.log().count(present)
+    reload(rig, ONE)
     again = await_model(rig, True)[0]["confidence"]["probability"]
     assert again["model"] >= first and again["labels"] >= 50
-    rig.daemon.await_log(", which was learnt under the present rules, is in use")
+    rig.daemon.await_log(present, told + 1)
     # what has labels under the others teaches a model of theirs
-    reload(rig.daemon, both, 3)
+    reload(rig, BOTH)
     await_model(rig, False)
     send(rig, answers(LABELS))
+    learn(rig)
     other = await_model(rig, True)[0]["confidence"]["probability"]
     assert other["model"] > again["model"]
+    rig.daemon.await_log(f"model {other['model']}{present}")
+    # that nothing is there is said only where it is so
+    missed, told = rig.daemon.log().count(others), rig.daemon.log().count(present)
+    for times, factors in enumerate((ONE, BOTH), told + 1):
+        reload(rig, factors)
+        rig.daemon.await_log(present, times)
+    assert rig.daemon.log().count(others) == missed
     used = models_in_use(rig)
     assert [rules for _, rules in used] == ["factors=generator source=own retrieval=formula",
                                             "factors=technical,generator source=own retrieval=formula"], used
     # an instance of the former rules beside it: neither takes the other's place
     kafka = {**rig.daemon.config["kafka"], "instance_id": f"{rig.topics.name}-2"}
-    config = {**rig.daemon.config, "kafka": kafka, "confidence": {**rig.daemon.config["confidence"], "factors": one}}
+    config = {**rig.daemon.config, "kafka": kafka, "confidence": {**rig.daemon.config["confidence"], "factors": ONE},
+              "calibration": {**rig.daemon.config["calibration"], "model_interval_s": 10}}
     beside = make_daemon(config).start()
     deadline = time.monotonic() + 180
     found = {}
@@ -232,9 +272,10 @@ def test_a_model_belongs_to_its_rules(rig, make_daemon):
             if record["confidence"]["probability"]:
                 found.setdefault(factors, set()).add(record["confidence"]["probability"]["model"])
         assert time.monotonic() < deadline, (found, beside.log_tail())
-    assert not found[one] & found[both], found
-    time.sleep(35)  # both have been at learning
-    assert [rules for _, rules in models_in_use(rig)] == [rules for _, rules in used]
+    assert not found[ONE] & found[BOTH], found
+    learn(rig)
+    time.sleep(12)  # both have been at learning
+    assert sorted(rules for _, rules in models_in_use(rig)) == [rules for _, rules in used]
     beside.terminate()
     rig.await_calibration([record for _, record in rig.scored(rig.asked)])
     rig.daemon.terminate()
