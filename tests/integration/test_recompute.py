@@ -72,7 +72,9 @@ TRUTHS = [None, {"sql": "SELECT id, name FROM items"}, {"sql": "SELECT id, name 
           {"tables": ["ITEMS", "orders"]}, {"sql": "SELECT id FROM items", "alternatives": ["SELECT id, name FROM items"], "tables": ["items"]},
           {"sql": "SELECT id, name FROM items", "results": [{"columns": [], "rows": []}], "similarity": 7},
           {"sql": "SELECT random() AS r, id FROM items"}]
-RAW = ['{"sql": "x", "why": 1}', '{"sql": "x"}', "{}", "prose", '{"sql": null, "why": null}', "[1]"]
+RAW = ['{"sql": "x", "why": 1}', '{"sql": "x"}', "{}", "prose", '{"sql": null, "why": null}', "[1]", '{"sql": 1, "why": 1, "sql": null}',
+       '{"sql": "\\ud800"}', '{"sql": NaN}', '{"sql": 1e999}', '{"sql": 9223372036854775808}', '{"sql": -9223372036854775808, "why": 1e-999}',
+       '{"sql": "\\u0000", "why": 1}', '{"sql": 1, "\\u0000": 2}', '{"sql": 1} x']
 
 
 def event(draw, number):

@@ -121,6 +121,25 @@ def table_set(names):
     return {name.removeprefix("public.") if name != "public." else name for name in lower}
 
 
+def strict_json(text):
+    """As RFC 8259 has it, without lone surrogates, and within the bounds that the manual names; else ValueError."""
+    def refuse(what):
+        raise ValueError(what)
+
+    def whole(digits):
+        return int(digits) if -2**63 <= int(digits) < 2**63 else refuse(digits)
+
+    def number(digits):
+        return float(digits) if math.isfinite(float(digits)) else refuse(digits)
+
+    def members(pairs):
+        return dict(pairs) if not any("\0" in name for name, _ in pairs) else refuse("NUL")
+
+    value = json.loads(text, parse_constant=refuse, parse_int=whole, parse_float=number, object_pairs_hook=members)
+    json.dumps(value, ensure_ascii=False).encode()  # which no lone surrogate has
+    return value
+
+
 class Record:
     """One record, and what has been found of it."""
 
@@ -376,7 +395,7 @@ class Record:
     @staticmethod
     def response_points(response):
         try:
-            reply = json.loads(response["raw"])
+            reply = strict_json(response["raw"])
         except (ValueError, RecursionError):
             return 0.0
         if not isinstance(reply, dict):
