@@ -2,6 +2,7 @@
 #include "audit/recompute/internal.h"
 #include "compare/compare.h"
 #include "compare/fingerprint.h"
+#include "event/record/stage.h"
 #include "score/match.h"
 #include "score/semantic.h"
 
@@ -146,6 +147,30 @@ static void check_weight(struct recompute *work, const struct record_result_vali
 		recompute_number(work, RESULT("weight"), said->weight, factors[said->match_confidence]);
 }
 
+/* What is out of range is reported, each by itself. JSON has null for what is no number, which is out of
+ * range, too. */
+static void check_truth(struct recompute *work, const struct record_result_validation *said)
+{
+	const struct ground_truth *truth = work->input->ground_truth;
+	str_t code = str_from(err_name(ERR_INPUT_RANGE));
+	int64_t reported = recompute_errors(work, stage_name(STAGE_RESULT), code);
+	int outside = 0, hidden = 0;
+	if (truth) {
+		opt_double_t similarity = truth->similarity;
+		outside += similarity.set && !(similarity.value >= 0 && similarity.value <= 1);
+		hidden += !similarity.set;
+	}
+	if (truth && truth->compare) {
+		opt_double_t tolerance = truth->compare->absolute_tolerance;
+		outside += tolerance.set && !(isfinite(tolerance.value) && tolerance.value >= 0);
+		hidden += !tolerance.set;
+	}
+	recompute_range(work, "errors", (double)reported, outside, outside + hidden);
+	if (truth && said)
+		recompute_range(work, RESULT("truth_index"), (double)said->truth_index, 0,
+				(double)(truth->alternatives_count + truth->results_count));
+}
+
 /* Whether the numbers of rows are known to differ. */
 static bool counts_differ(const struct record_execution *ours, const struct record_execution *theirs)
 {
@@ -271,6 +296,8 @@ static void check_bounds(struct recompute *work, const struct record_result_vali
 void recompute_result(struct recompute *work)
 {
 	const struct record_result_validation *said = work->scored->result_validation;
+	if (work->input)
+		check_truth(work, said);
 	if (work->input && !recompute_presence(work, "result_validation", said != NULL,
 					       recompute_has_truth(work) && work->read.has_target))
 		return;

@@ -551,6 +551,47 @@ static void errors_follow(void **state)
 	}
 }
 
+/* So is what the truth has out of range, each by itself; and the truth that was met is one of them. */
+static void truths_follow(void **state)
+{
+	(void)state;
+	static const struct {
+		opt_double_t similarity, tolerance;
+		bool reported, differs;
+	} cases[] = {
+		{ { true, 1 }, { true, 0 }, false, false },  { { true, 1 }, { true, 0 }, true, true },
+		{ { true, 1.5 }, { true, 0 }, true, false }, { { true, 1.5 }, { true, 0 }, false, true },
+		{ { true, 1 }, { true, -1 }, true, false },  { { true, 1.5 }, { true, -1 }, true, true },
+		{ { false, 0 }, { true, 0 }, true, false },  { { false, 0 }, { true, 0 }, false, false },
+	};
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct sample sample = { .arena = NULL };
+	str_t alternative = STR("SELECT 2");
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct truth_comparison compare = { .absolute_tolerance = cases[i].tolerance };
+		struct ground_truth truth = { .sql = STR("SELECT 1"),
+					      .alternatives = &alternative,
+					      .alternatives_count = 1,
+					      .similarity = cases[i].similarity,
+					      .compare = &compare };
+		struct generated_query input = { .event_id = STR("e-1"),
+						 .application = STR("web"),
+						 .sql = STR("SELECT 1"),
+						 .dialect = ENUM_ABSENT,
+						 .ground_truth = &truth };
+		struct record_result_validation result = { .status = STR("COMPARED"),
+							   .truth_index = (int64_t)i };
+		fill(&sample);
+		sample.scored.input = &input;
+		sample.scored.result_validation = &result;
+		if (cases[i].reported)
+			add_error(&sample, "result_validation", "input_out_of_range");
+		struct recompute_report report = report_of(&sample, arena);
+		assert_int_equal(has_difference(&report, "errors"), cases[i].differs);
+		assert_int_equal(has_difference(&report, "result_validation.truth_index"), i > 1);
+	}
+}
+
 /* What was not run has returned nothing; an estimate's bounds are of one number of cases. */
 static void results_hold_together(void **state)
 {
@@ -735,6 +776,7 @@ int main(void)
 		cmocka_unit_test(what_is_of_another_version_is_a_gap),
 		cmocka_unit_test(rules_against_their_configuration),
 		cmocka_unit_test(errors_follow),
+		cmocka_unit_test(truths_follow),
 		cmocka_unit_test(results_hold_together),
 		cmocka_unit_test(settings_are_lines_of_paths_and_values),
 		cmocka_unit_test(reasons_name_the_dialect_of_the_target),
