@@ -5,6 +5,7 @@
 #include "event/advisories.h"
 #include "event/context.h"
 #include "event/incidents.h"
+#include "kafka/dead_letter.h"
 
 #include <inttypes.h>
 
@@ -125,33 +126,30 @@ static err_t encode_scored(struct event *event, struct err_detail *detail)
 
 /* ---- dead letters ---- */
 
-static bool is_ours(const char *name)
-{
-	static const char *const ours[] = { "reason", "detail", "topic", "partition",
-					    "offset", "length", "sha256" };
-	for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
-		if (strcmp(name, ours[i]) == 0)
-			return true;
-	return false;
-}
-
 /* The headers that the message had, but for those of an earlier stay among the dead letters. */
 static size_t original_headers(const struct event *event, struct output_header *headers)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < event->headers_count; i++)
-		if (!is_ours(event->headers[i].name))
+		if (!dead_letter_is_own(event->headers[i].name))
 			headers[count++] = event->headers[i];
 	return count;
 }
 
+/* What stands for the bytes, and whether the event was put back before. */
 static size_t add_size_headers(const struct event *event, struct output_header *headers)
 {
+	size_t count = 0;
 	char *digest = arena_alloc(event->arena, DIGEST_HEX_SIZE);
 	hash_sha256_hex(event->raw.ptr, event->raw.len, digest);
-	headers[0] = (struct output_header){ "length", arena_printf(event->arena, "%zu", event->raw.len) };
-	headers[1] = (struct output_header){ "sha256", str_from(digest) };
-	return 2;
+	headers[count++] =
+		(struct output_header){ "length", arena_printf(event->arena, "%zu", event->raw.len) };
+	headers[count++] = (struct output_header){ "sha256", str_from(digest) };
+	for (size_t i = 0; i < event->headers_count && count < 2 + DEAD_LETTER_MARKS; i++)
+		if (dead_letter_is_mark(event->headers[i].name) &&
+		    event->headers[i].value.len <= TRACE_VALUE_BYTES)
+			headers[count++] = event->headers[i];
+	return count;
 }
 
 /* The untouched bytes, key and headers; shortened, where the topic cannot take them, the beginning of bytes

@@ -11,6 +11,7 @@
 #include "event/overall.h"
 #include "event/pipeline.h"
 #include "http/monitor.h"
+#include "kafka/dead_letter.h"
 #include "kafka/permissions.h"
 #include "kafka/publisher.h"
 #include "kafka/reason.h"
@@ -109,7 +110,8 @@ static void on_fatal(err_t err, const char *message, void *context)
 
 /* ---- the way of an event between the parts ---- */
 
-enum { MAX_HEADERS = 64, MAX_HEADER_BYTES = 65536 };
+/* An event's, and what says that it was put back. */
+enum { MAX_HEADERS = 64 + DEAD_LETTER_MARKS, MAX_HEADER_BYTES = 65536 };
 
 /* Copies the message's headers, as far as they are sane; their bytes. */
 static size_t copy_headers(struct event *event, const rd_kafka_headers_t *from)

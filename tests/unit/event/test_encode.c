@@ -2,7 +2,7 @@
 
 static const struct output_header sent[] = {
 	{ "traceparent", { "00-1", 4 } }, { "traceparent", { "00-2", 4 } }, { "tracestate", { "x=1", 3 } },
-	{ "reason", { "earlier", 7 } },	  { "mine", { "y", 1 } },
+	{ "reason", { "earlier", 7 } },	  { "mine", { "y", 1 } },	    { "redriven", { "2", 1 } },
 };
 
 static struct event *finalised(struct stages *stages, const char *json)
@@ -92,12 +92,12 @@ static const struct letter_case {
 	size_t value_bytes;
 } letter_cases[] = {
 	{ "as it came", "{", false,
-	  "traceparent=00-1 traceparent=00-2 tracestate=x=1 mine=y reason=json_syntax detail=why topic=input "
-	  "partition=3 offset=42",
+	  "traceparent=00-1 traceparent=00-2 tracestate=x=1 mine=y redriven=2 reason=json_syntax detail=why "
+	  "topic=input partition=3 offset=42",
 	  1 },
 	{ "shortened", "{", true,
 	  "length=1 sha256=021fb596db81e6d02bf3d2586ee3981fe519f275c0ac9ca76bbcf2ebb4097d96 "
-	  "reason=json_syntax detail=why topic=input partition=3 offset=42",
+	  "redriven=2 reason=json_syntax detail=why topic=input partition=3 offset=42",
 	  1 },
 };
 
