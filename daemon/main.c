@@ -11,6 +11,7 @@
 #include "command/check.h"
 #include "command/config_digest.h"
 #include "command/produce.h"
+#include "command/redrive.h"
 #include "command/score.h"
 #include "command/show.h"
 #include "command/tail.h"
@@ -33,8 +34,8 @@ static err_t dispatch_audit(const struct options *options, struct err_detail *de
 	case COMMAND_AUDIT_SHOW:
 		return audit_show_run(options->config_file, options->operand, detail);
 	case COMMAND_AUDIT_BEGIN_AGAIN:
-		return audit_begin_again_run(options->config_file, options->partition, options->reason,
-					     detail);
+		return audit_begin_again_run(options->config_file, options->partition,
+					     options->reasons[options->reasons_count - 1], detail);
 	case COMMAND_AUDIT_VERIFY:
 		return audit_verify_run(
 			&(const struct audit_verify_options){ .config_file = options->config_file,
@@ -136,6 +137,22 @@ static err_t dispatch(const struct options *options, struct err_detail *detail)
 								    .json = options->json,
 								    .to_terminal = isatty(STDOUT_FILENO) },
 				   detail);
+	case COMMAND_REDRIVE:
+		return redrive_run(
+			&(const struct redrive_options){ .config_file = options->config_file,
+							 .reasons = options->reasons,
+							 .reasons_count = options->reasons_count,
+							 .event_ids = options->event_ids,
+							 .event_ids_count = options->event_ids_count,
+							 .since = options->since,
+							 .until = options->until,
+							 .limit = options->limit,
+							 .max_redrives = options->max_redrives,
+							 .all = options->all,
+							 .dry_run = options->dry_run,
+							 .json = options->json,
+							 .to_terminal = isatty(STDOUT_FILENO) },
+			detail);
 	case COMMAND_CONFIG_DIGEST:
 		return config_digest_run(options->operand, detail);
 	case COMMAND_HELP:

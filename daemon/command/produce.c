@@ -9,6 +9,7 @@
 #include "common/terminal.h"
 #include "common/utf8.h"
 #include "kafka/feeder.h"
+#include "kafka/permissions.h"
 #include "kafka/topics.h"
 
 #include <errno.h>
@@ -20,6 +21,7 @@
 
 enum {
 	CONNECT_MS = 10000,
+	RIGHTS_MS = 3000,
 	PATIENCE_MS = 60000,   /* for which an event waits for the broker */
 	INTERRUPTED_MS = 5000, /* the same after an interruption */
 	ESCAPES = 6,	       /* bytes of JSON that a byte may take: \u0001 */
@@ -368,6 +370,16 @@ static err_t open_feeder(struct produce *produce, const struct kafka_settings *k
 	return err ? err : feeder_new(&options, &produce->feeder, detail);
 }
 
+/* librdkafka does not always tell when it is the want of a right that nothing is taken. */
+static err_t explain(const struct kafka_settings *kafka, err_t err, struct err_detail *detail)
+{
+	struct err_detail right = { "" };
+	if (err != ERR_KAFKA_UNAVAILABLE ||
+	    permissions_check_input(kafka, false, RIGHTS_MS, &right) != ERR_KAFKA_TOPIC)
+		return err;
+	return err_fail(detail, ERR_KAFKA_TOPIC, "%s", right.message);
+}
+
 /* All that was read reaches the broker, or it is known that it does not. */
 static err_t finish(struct produce *produce, err_t err, struct err_detail *detail)
 {
@@ -412,7 +424,7 @@ err_t produce_run(const struct produce_options *options, struct err_detail *deta
 			print_json(&produce);
 		else
 			print_text(&produce);
-		err = conclude(&produce, err, detail);
+		err = conclude(&produce, explain(&kafka, err, detail), detail);
 	}
 	feeder_free(produce.feeder);
 	codec_free(produce.reading);

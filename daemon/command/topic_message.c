@@ -3,6 +3,8 @@
 #include "common/base64.h"
 #include "common/terminal.h"
 #include "common/utf8.h"
+#include "kafka/dead_letter.h"
+#include "kafka/receipts.h"
 
 #include <jansson.h>
 #include <time.h>
@@ -247,17 +249,29 @@ static void feedback_line(const struct topic_message *message, struct buf *out)
 			     STR_ARG(source), STR_ARG(note));
 }
 
+/* What a redrive has left: which dead letters of the partition were put back. */
+static void receipt_line(const rd_kafka_message_t *message, struct buf *out)
+{
+	const str_t offsets = excerpt((str_t){ message->payload, message->payload ? message->len : 0 });
+	append_time(rd_kafka_message_timestamp(message, NULL), out);
+	terminal_append_line(out, "  put back by a redrive  partition %d, offsets " STR_FMT,
+			     (int)message->partition, STR_ARG(offsets));
+}
+
 static void dead_letter_line(const rd_kafka_message_t *message, struct buf *out)
 {
+	const str_t redriven = topic_message_header(message, DEAD_LETTER_REDRIVEN);
 	const str_t reason = or_dash(topic_message_header(message, "reason")),
 		    topic = or_dash(topic_message_header(message, "topic")),
 		    partition = or_dash(topic_message_header(message, "partition")),
 		    offset = or_dash(topic_message_header(message, "offset")),
 		    why = excerpt(topic_message_header(message, "detail"));
 	append_time(rd_kafka_message_timestamp(message, NULL), out);
-	terminal_append_line(out, "  " STR_FMT "  " STR_FMT "/" STR_FMT "/" STR_FMT "  " STR_FMT,
+	terminal_append_line(out,
+			     "  " STR_FMT "  " STR_FMT "/" STR_FMT "/" STR_FMT "%s" STR_FMT "%s  " STR_FMT,
 			     STR_ARG(reason), STR_ARG(topic), STR_ARG(partition), STR_ARG(offset),
-			     STR_ARG(why));
+			     str_present(redriven) ? "  redriven " : "", STR_ARG(redriven),
+			     str_present(redriven) ? " times before" : "", STR_ARG(why));
 }
 
 void topic_message_line(const struct topic_message *message, bool colours, struct buf *out)
@@ -268,6 +282,9 @@ void topic_message_line(const struct topic_message *message, bool colours, struc
 		advisory_line(message->advisory, colours, out);
 	else if (message->feedback)
 		feedback_line(message, out);
+	else if (str_present(topic_message_header(message->message, RECEIPTS_HEADER)) &&
+		 !str_present(topic_message_header(message->message, "reason")))
+		receipt_line(message->message, out);
 	else
 		dead_letter_line(message->message, out);
 }

@@ -399,3 +399,22 @@ right_set permissions_look(const struct kafka_settings *settings, right_set want
 	*ret_missing = attempts.missing & wanted;
 	return attempts.known & wanted;
 }
+
+err_t permissions_check_input(const struct kafka_settings *settings, bool dead_letters, int timeout_ms,
+			      struct err_detail *detail)
+{
+	struct kafka_settings outputs_are_inputs = *settings;
+	_cleanup_(buf_free) struct buf text = BUF_INIT;
+	right_set wanted = RIGHT_BIT(RIGHT_WRITE_SCORED), missing;
+	outputs_are_inputs.scored_topic = outputs_are_inputs.advisory_topic = settings->input_topic;
+	outputs_are_inputs.audits = false;
+	if (dead_letters)
+		wanted |= RIGHT_BIT(RIGHT_WRITE_DEAD_LETTER);
+	else
+		outputs_are_inputs.dead_letter_topic = settings->input_topic;
+	permissions_look(&outputs_are_inputs, wanted, timeout_ms, NULL, &missing);
+	if (!missing)
+		return ERR_OK;
+	rights_describe(&outputs_are_inputs, missing, &text);
+	return err_fail(detail, ERR_KAFKA_TOPIC, "%s", text.data);
+}

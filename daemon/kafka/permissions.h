@@ -22,6 +22,12 @@
 err_t permissions_check(const struct kafka_settings *settings, bool calibrates, right_set untestable,
 			int timeout_ms, bool *ret_instance_runs, struct err_detail *detail);
 
+/* Whether this client may write to the input topic and, with `dead_letters`, to that of dead letters, as
+ * commands do that send events: what is missing, with what grants it, as ERR_KAFKA_TOPIC. ERR_OK also where
+ * that cannot be found out in the time. */
+err_t permissions_check_input(const struct kafka_settings *settings, bool dead_letters, int timeout_ms,
+			      struct err_detail *detail);
+
 /* Which of the rights to the group, the input and the outputs are missing: `*ret_missing`; returns those of
  * which that could be found out. Blocks for up to some `timeout_ms`, or until shortly after `*stopping`
  * (NULL: never) is true. */

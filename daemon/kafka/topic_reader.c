@@ -77,6 +77,9 @@ static bool passes(struct passing *passing, rd_kafka_resp_err_t code)
 
 static const char *describe(rd_kafka_resp_err_t code)
 {
+	if (code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
+		return "this client may not read it: grant READ on it (kafka-acls.sh --add "
+		       "--allow-principal … --operation Read --topic …)";
 	bool missing = code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART ||
 		       code == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC ||
 		       code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION;
@@ -257,6 +260,10 @@ static err_t take_error(struct topic_reading *reading, struct topic_span *span,
 	case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
 		return err_fail(detail, ERR_CONFLICT, "records were deleted while they were read: %s",
 				rd_kafka_message_errstr(message));
+	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+		return err_fail(detail, ERR_KAFKA_TOPIC, "%s: %s",
+				span ? span->topic : rd_kafka_topic_name(message->rkt),
+				describe(message->err));
 	default:
 		return err_fail(detail, ERR_KAFKA_UNAVAILABLE, "%s", rd_kafka_message_errstr(message));
 	}

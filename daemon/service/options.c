@@ -43,6 +43,10 @@ const char options_help[] =
 	"  assayd produce [FILE...] --config FILE [--dry-run] [--json]\n"
 	"                                    events as JSON lines, from files or standard input, into the\n"
 	"                                    input topic; --dry-run: only check them\n"
+	"  assayd redrive --config FILE [--reason CODE] [--all] [--event-id ID] [--since SPAN|TIME]\n"
+	"                 [--until SPAN|TIME] [--limit N] [--max-redrives N] [--dry-run] [--json]\n"
+	"                                    dead letters back into the input topic, each once, when what\n"
+	"                                    made them so is mended; --dry-run: say what would be done\n"
 	"  assayd config digest FILE         the digest by which records name that configuration\n"
 	"  assayd audit show DIGEST|model:N|list|check --config FILE\n"
 	"                                    what records name by that digest, from the archive\n"
@@ -85,6 +89,7 @@ static const struct command_options commands[] = {
 	{ "tail", COMMAND_TAIL, true, "clubaejhV", "[TOPIC]" },
 	{ "show", COMMAND_SHOW, true, "cejhV", "EVENT_ID" },
 	{ "produce", COMMAND_PRODUCE, true, "cdjhV", "[FILE...]" },
+	{ "redrive", COMMAND_REDRIVE, true, "cRBIeiLMdjhV", NULL },
 	{ "audit show", COMMAND_AUDIT_SHOW, true, "chV", "DIGEST" },
 	{ "audit recompute", COMMAND_AUDIT_RECOMPUTE, true, "cjTAhV", "records, as a file, - or --topic" },
 	{ "config digest", COMMAND_CONFIG_DIGEST, false, "hV", "FILE" },
@@ -120,6 +125,11 @@ static const struct option long_options[] = {
 	{ "level", required_argument, NULL, 'l' },
 	{ "action", required_argument, NULL, 'u' },
 	{ "since", required_argument, NULL, 'e' },
+	{ "until", required_argument, NULL, 'i' },
+	{ "limit", required_argument, NULL, 'L' },
+	{ "max-redrives", required_argument, NULL, 'M' },
+	{ "event-id", required_argument, NULL, 'I' },
+	{ "all", no_argument, NULL, 'B' },
 	{ "once", no_argument, NULL, 'b' },
 	{ "topic", no_argument, NULL, 'T' },
 	{ "analyse", no_argument, NULL, 'A' },
@@ -157,13 +167,16 @@ static const struct {
 	{ 'e', offsetof(struct options, since) },
 	{ 'X', offsetof(struct options, export_file) },
 	{ 'P', offsetof(struct options, partition) },
-	{ 'R', offsetof(struct options, reason) },
+	{ 'i', offsetof(struct options, until) },
+	{ 'L', offsetof(struct options, limit) },
+	{ 'M', offsetof(struct options, max_redrives) },
 	{ 'O', offsetof(struct options, output) },
 }, switch_flags[] = {
 	{ 'k', offsetof(struct options, replays_topic) },
 	{ 'T', offsetof(struct options, topic) },
 	{ 'A', offsetof(struct options, analyse) },
 	{ 'b', offsetof(struct options, once) },
+	{ 'B', offsetof(struct options, all) },
 	{ 'm', offsetof(struct options, model) },
 	{ 'N', offsetof(struct options, no_database) },
 	{ 'G', offsetof(struct options, all_covered) },
@@ -188,6 +201,10 @@ static void set_flag(struct options *options, int flag)
 			*(bool *)(void *)(base + switch_flags[i].member) = true;
 	if (flag == 'K')
 		options->keys[options->keys_count++] = optarg;
+	if (flag == 'R')
+		options->reasons[options->reasons_count++] = optarg;
+	if (flag == 'I')
+		options->event_ids[options->event_ids_count++] = optarg;
 	if (flag == 'C')
 		options->checkpoints[options->checkpoints_count++] = optarg;
 	if (flag == 'h' || flag == 'V')
@@ -320,6 +337,11 @@ static err_t parse_flags(const struct command_options *command, int argc, char *
 					"--checkpoints is given more than %d times; put files one behind the "
 					"other",
 					OPTIONS_CHECKPOINTS_MAX);
+		if ((flag == 'R' && options->reasons_count == OPTIONS_REASONS_MAX) ||
+		    (flag == 'I' && options->event_ids_count == OPTIONS_EVENT_IDS_MAX))
+			return err_fail(detail, ERR_USAGE, "--%s is given more than %d times",
+					long_name(flag),
+					flag == 'R' ? OPTIONS_REASONS_MAX : OPTIONS_EVENT_IDS_MAX);
 		set_flag(options, flag);
 	}
 	if (optind < argc)
@@ -366,7 +388,8 @@ static err_t check_given(const struct command_options *command, const struct opt
 			"--help",
 			command->name);
 	if (command->command == COMMAND_AUDIT_BEGIN_AGAIN &&
-	    (!options->partition || !options->reason || !*options->reason))
+	    (!options->partition || !options->reasons_count ||
+	     !*options->reasons[options->reasons_count - 1]))
 		return err_fail(detail, ERR_USAGE,
 				"assayd %s needs --partition N and --reason TEXT; see assayd --help",
 				command->name);

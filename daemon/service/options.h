@@ -11,6 +11,7 @@ enum command {
 	COMMAND_TAIL,
 	COMMAND_SHOW,
 	COMMAND_PRODUCE,
+	COMMAND_REDRIVE,
 	COMMAND_CONFIG_DIGEST,
 	COMMAND_AUDIT_SHOW,
 	COMMAND_AUDIT_KEY,
@@ -26,6 +27,9 @@ enum command {
 /* How often --key and --checkpoints may be given. */
 #define OPTIONS_KEYS_MAX	8
 #define OPTIONS_CHECKPOINTS_MAX 64
+/* How often --reason and --event-id may be given. */
+#define OPTIONS_REASONS_MAX   32
+#define OPTIONS_EVENT_IDS_MAX 256
 /* How many files a command takes that takes several. */
 #define OPTIONS_OPERANDS_MAX 1024
 
@@ -46,16 +50,23 @@ struct options {
 	const char *model_version; /* calibration: of a replay; or NULL */
 	bool verify;		   /* calibration: compare with the log */
 	bool rebuild;		   /* calibration: count anew */
-	bool dry_run;		   /* calibration, produce: say what would be done */
+	bool dry_run;		   /* calibration, produce, redrive: say what would be done */
 	const char *level;	   /* tail: of messages of that level alone, likewise below; or NULL */
 	const char *action;	   /* tail; or NULL */
-	const char *since;	   /* tail, show: "15m"; or NULL */
+	const char *since;	   /* tail, show, redrive: "15m"; or NULL */
+	const char *until;	   /* redrive; or NULL, likewise below */
+	const char *limit;	   /* redrive */
+	const char *max_redrives;  /* redrive */
+	bool all;		   /* redrive: of all reasons */
 	bool once;		   /* tail: to the end of today */
 	const char *output;	   /* audit key: the file; audit prove: the folder; or NULL */
 	const char *partition;	   /* audit: of this one alone; or NULL */
-	const char *reason;	   /* audit begin-again; or NULL */
-	bool topic;		   /* audit recompute: the scored topic */
-	bool analyse;		   /* audit recompute: the SQL again, too */
+	const char *reasons[OPTIONS_REASONS_MAX]; /* redrive; audit begin-again, the last one */
+	size_t reasons_count;
+	const char *event_ids[OPTIONS_EVENT_IDS_MAX]; /* redrive */
+	size_t event_ids_count;
+	bool topic;			    /* audit recompute: the scored topic */
+	bool analyse;			    /* audit recompute: the SQL again, too */
 	const char *keys[OPTIONS_KEYS_MAX]; /* audit verify and prove: public keys */
 	size_t keys_count;
 	const char *checkpoints[OPTIONS_CHECKPOINTS_MAX]; /* audit verify: files */

@@ -21,7 +21,7 @@ from daemon import BINARY, config_text, free_port
 from judge_server import Answer
 
 USAGE, DATA, NO_INPUT, UNAVAILABLE, IO, CONFIG = 64, 65, 66, 69, 74, 78
-COMMANDS = ("run", "score", "check", "calibration", "produce")
+COMMANDS = ("run", "score", "check", "calibration", "produce", "redrive")
 
 
 def assayd(*arguments, stdin="", timeout=180, **environment):
@@ -113,6 +113,8 @@ WRONG_USAGES = {
     "check": "assayd check needs --config FILE",
     "produce a": "assayd produce needs --config FILE",
     "produce a --config b --replay c": "assayd produce has no option --replay",
+    "redrive --all": "assayd redrive needs --config FILE",
+    "redrive --config a --reason": "--reason needs a value",
     "score a": '"a" is too much',
     "calibration --config a --verify --rebuild": "exclude each other",
     "calibration --config a --rebuild --window 1h": "--rebuild goes without --window",

@@ -122,6 +122,7 @@ unit_test(calibration/store/rules THREADS WAITS COVERS calibration/store/rules W
 unit_test(calibration/store/sequences THREADS WAITS COVERS calibration/store/sequences WITH harness_counting harness_database_server)
 
 unit_test(command/line_reader COVERS command/line_reader)
+unit_test(command/redrive_plan COVERS command/redrive_plan)
 
 unit_test(compare/columns COVERS compare/columns compare/search)
 unit_test(compare/compare COVERS compare/compare compare/pairing)
@@ -202,6 +203,7 @@ unit_test(kafka/identity THREADS WAITS COVERS kafka/identity)
 unit_test(kafka/offsets THREADS WAITS COVERS kafka/offsets)
 unit_test(kafka/permissions THREADS WAITS COVERS kafka/permissions)
 unit_test(kafka/producer_recovery THREADS WAITS COVERS kafka/producer kafka/producer_recovery kafka/transaction)
+unit_test(kafka/receipts COVERS kafka/receipts)
 unit_test(kafka/reason THREADS WAITS COVERS kafka/reason)
 unit_test(kafka/rights THREADS WAITS COVERS kafka/rights)
 unit_test(kafka/rights_watch THREADS WAITS COVERS kafka/rights_watch)
