@@ -396,7 +396,8 @@ def test_what_is_no_record_and_what_is_of_another_version(database, tmp_path):
     found = records(tmp_path, [{"event_id": "e", "application": "web", "sql": SQL[8], "target": "shop"}], {"targets": shop_of(database)})
     (record,) = found
     other = changed(record, ("provenance", "program_version"), "0.9.0+abc")
-    old = {**record, "rules": None}
+    version = record["provenance"]["program_version"]
+    old = {**changed(record, ("provenance", "program_version"), version.split("+")[0] + "+former"), "rules": None}
     wrong = changed(record, ("structure", "structural"), 0.25)
     differ, totals = audited([other, old, {"error": {"code": "x"}, "line": 1}, {"event_id": "e"}, wrong])
     assert totals["records"] == 3 and totals["refused"] == 1 and totals["unreadable"] == 1 and totals["differing"] == 1
@@ -404,6 +405,10 @@ def test_what_is_no_record_and_what_is_of_another_version(database, tmp_path):
     assert "unreadable" in differ[4]
     fields = {item["field"]: item for item in differ[5]["differences"]}
     assert fields["structure.structural"] == {"field": "structure.structural", "said": "0.25", "follows": "1"}
+    # the program itself has never left them out
+    for name in ("rules", "disposition"):
+        differ, _ = audited([{**record, name: None}])
+        assert [item["field"] for item in differ[1]["differences"]] == [name]
     config = tmp_path / "audit.conf"
     config.write_text(config_text({"kafka": {"group_id": "audit"}}))
     path = tmp_path / "records.jsonl"

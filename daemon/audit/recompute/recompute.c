@@ -1,4 +1,5 @@
 #include "audit/recompute/internal.h"
+#include "event/record/record.h"
 #include "score/overall.h"
 
 #include <inttypes.h>
@@ -205,6 +206,8 @@ void recompute_record(const struct scored_query *scored, const struct recompute_
 				  .report = report };
 	look_into_archive(&work);
 	if (!scored->rules) {
+		if (str_is(scored->provenance.program_version, record_program_version()))
+			recompute_presence(&work, "rules", false, true);
 		recompute_leave(&work, RECOMPUTE_GAP_OLD);
 		return;
 	}

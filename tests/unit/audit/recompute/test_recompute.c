@@ -5,6 +5,7 @@
 #include "audit/recompute/settings.h"
 
 #include "audit/recompute/stream.h"
+#include "event/record/record.h"
 #include "score/retrieval.h"
 
 #include <setjmp.h>
@@ -348,6 +349,10 @@ static void what_is_of_another_version_is_a_gap(void **state)
 	}
 	sample.scored.rules = NULL;
 	assert_true(report_of(&sample, arena).gaps[RECOMPUTE_GAP_OLD]);
+	assert_int_equal(report_of(&sample, arena).differences_count, 0);
+	/* which this very program has never left out */
+	sample.scored.provenance.program_version = str_from(record_program_version());
+	assert_int_equal(report_of(&sample, arena).differences_count, 1);
 	fill(&sample);
 	sample.factor = RECORD_FACTOR_OTHER;
 	assert_true(report_of(&sample, arena).gaps[RECOMPUTE_GAP_OTHER_VERSION]);
