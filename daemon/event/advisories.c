@@ -8,60 +8,25 @@
 #include "event/query_times.h"
 #include "event/rate_limiter.h"
 #include "event/record/reason.h"
+#include "event/remedy.h"
 #include "score/match.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 /* Bytes of the question and of the SQL that an advisory repeats; reasons that its summary names. */
 enum { EXCERPT_BYTES = 1000, REASONS_SUMMARISED = 2 };
 
-/* The gravest first; what to do about it, where that is not a matter of the decisive finding. */
-static const struct kind_rule {
-	enum advisory_kind kind;
-	const char *remedy;
-} by_gravity[] = {
-	{ ADVISORY_UNSAFE_QUERY, NULL },
-	{ ADVISORY_OWN_FALSE_NEGATIVE,
-	  "Read the sql: if it only reads what it may, should_pass = false is wrong, and the owner of the "
-	  "ground truth corrects it (a truth_sql beside it fits only a question that may be answered). If it "
-	  "writes, or reads what it must not, its safety check has a gap: report the sql as a defect of "
-	  "assayd, and the database's owner takes that right from the application's role. "
-	  "A result that differs is for the application's owner: prompt or examples." },
-	{ ADVISORY_LOW_CONFIDENCE, NULL },
-	{ ADVISORY_LOW_RELEVANCE, NULL },
-	{ ADVISORY_WRONG_ANSWER, NULL },
-	{ ADVISORY_GROUND_TRUTH_FAILED, NULL },
-	{ ADVISORY_TARGET_UNAVAILABLE, NULL },
-	{ ADVISORY_REVIEW_REQUIRED, NULL },
-	{ ADVISORY_PERFORMANCE_REGRESSION,
-	  "Compare sql with truth_sql: the application's owner prefers the cheaper form in the prompt's "
-	  "examples, or the database's owner adds what its plan lacks. What was quick before has met more "
-	  "data, another plan or other work: the database's owner looks there." },
+/* The gravest first. */
+static const enum advisory_kind by_gravity[] = {
+	ADVISORY_UNSAFE_QUERY,	     ADVISORY_OWN_FALSE_NEGATIVE, ADVISORY_LOW_CONFIDENCE,
+	ADVISORY_LOW_RELEVANCE,	     ADVISORY_WRONG_ANSWER,	  ADVISORY_GROUND_TRUTH_FAILED,
+	ADVISORY_TARGET_UNAVAILABLE, ADVISORY_REVIEW_REQUIRED,	  ADVISORY_PERFORMANCE_REGRESSION,
 };
 
 enum { KINDS = sizeof by_gravity / sizeof by_gravity[0] };
 
 _Static_assert((int)KINDS == (int)ADVISORY_KIND_COUNT_ - 1, "all kinds but that of drift");
-
-/* What to do about an unsafe query depends on what it would have done. */
-static const struct unsafe_remedy {
-	const char *remedy;   /* NULL: that of the finding */
-	const char *codes[8]; /* NULL-terminated */
-} unsafe_remedies[] = {
-	{ NULL, { "multiple_statements", "not_a_read", "data_modifying_cte", "select_into", "row_locking" } },
-	{ "It would hold the database for long. assayd did not run it; if the application did (its log has "
-	  "this event_id), cancel it there. The database's owner sets a statement timeout for the "
-	  "application's role, the application's owner keeps such functions out of the prompt. The question "
-	  "itself need not be refused.",
-	  { "time_based", "resource_bomb", "too_deep", "too_long" } },
-	{ "assayd did not run it; if the application did (its log has this event_id), treat what it reads as "
-	  "disclosed and what it writes as changed. The database's owner takes the right to what the reason "
-	  "names (the table, function or file) from the application's role, the application's owner looks "
-	  "for who or what led the model to it. A false alarm on an ordinary read is a defect of assayd to "
-	  "report.",
-	  { "dangerous_function", "volatile_function", "system_catalog", "file_access", "network_access",
-	    "injection_pattern", "unanalysable" } },
-};
 
 /* What is found on the way. */
 struct raised {
@@ -145,6 +110,12 @@ static bool is_own_false_negative(const struct scored_query *scored)
 	return grade && str_is(grade->classification, "FALSE_NEGATIVE");
 }
 
+/* The target answers, but not that query: whoever may read all of it is told otherwise. */
+static bool is_denied(const struct event *event)
+{
+	return event->facts.analysis.catalog && reason_target_denied(event->scored);
+}
+
 /* Notes whether the target of the event answers; true where it does not, and no event has said so yet. A
  * query that cannot be proven safe is asked of no target. */
 static bool outage_begins(struct event *event)
@@ -159,6 +130,10 @@ static bool outage_begins(struct event *event)
 		failed = str_is(validation->status, target_validation_status_name(VALIDATION_UNAVAILABLE));
 	if (!str_present(target))
 		return false;
+	if (analysis->dialect >= SQL_MONGODB) /* nothing is asked of it */
+		return false;
+	if (is_denied(event))
+		failed = false;
 	if (failed || !analysis->catalog)
 		return outages_away(outages, target, analysis->target != NULL, failed, clock_monotonic_us());
 	outages_back(outages, target, facts->target_asked);
@@ -170,8 +145,9 @@ static bool outage_begins(struct event *event)
 static bool follows_from_outage(const struct event *event, enum disposition_finding finding)
 {
 	bool away = is_found(event, FINDING_TARGET_UNAVAILABLE) || is_found(event, FINDING_TARGET_UNKNOWN);
-	return away && (finding == FINDING_TARGET_UNAVAILABLE || finding == FINDING_TARGET_UNKNOWN ||
-			finding == FINDING_CONFIDENCE_NONE || finding == FINDING_SAFETY_UNKNOWN);
+	return away && !is_denied(event) &&
+	       (finding == FINDING_TARGET_UNAVAILABLE || finding == FINDING_TARGET_UNKNOWN ||
+		finding == FINDING_CONFIDENCE_NONE || finding == FINDING_SAFETY_UNKNOWN);
 }
 
 /* A person has to look, for a reason that is no outage's. */
@@ -210,12 +186,12 @@ static void find_kinds(struct raised *raised)
 	     raised->slower_than_truth || raised->slower_than_before);
 }
 
-static const struct kind_rule *gravest(const struct raised *raised)
+static enum advisory_kind gravest(const struct raised *raised)
 {
 	size_t i = 0;
-	while (i + 1 < KINDS && !has(raised, by_gravity[i].kind))
+	while (i + 1 < KINDS && !has(raised, by_gravity[i]))
 		i++;
-	return &by_gravity[i];
+	return by_gravity[i];
 }
 
 /* ---- what it says ---- */
@@ -248,9 +224,9 @@ static void set_kinds(const struct raised *raised, struct advisory *advisory)
 {
 	advisory->kinds = ARENA_ARRAY(raised->event->arena, str_t, KINDS);
 	for (size_t i = 0; i < KINDS; i++)
-		if (has(raised, by_gravity[i].kind))
+		if (has(raised, by_gravity[i]))
 			advisory->kinds[advisory->kinds_count++] =
-				str_from(advisory_kind_name(by_gravity[i].kind));
+				str_from(advisory_kind_name(by_gravity[i]));
 }
 
 /* The event's finer name of the gravest kind, the bound that was crossed, and what has crossed it. */
@@ -274,7 +250,9 @@ static void set_value(const struct raised *raised, enum advisory_kind kind, stru
 	} else if (kind == ADVISORY_PERFORMANCE_REGRESSION) {
 		double expected_ms =
 			raised->slower_than_truth ? validation->truth.time_ms : raised->usual.time_ms;
-		advisory->threshold = opt_double(expected_ms * event->config->result.performance_factor);
+		const struct config_result *bounds = &event->config->result;
+		advisory->threshold = opt_double(
+			fmax(expected_ms * bounds->performance_factor, bounds->performance_floor_ms));
 		advisory->value = opt_double(validation->generated.time_ms);
 	}
 }
@@ -346,6 +324,24 @@ static void set_factors(const struct raised *raised, struct advisory *advisory)
 	add_factor(advisory, "agreement", raised->event->facts.analysis.agreement_factor);
 }
 
+/* Without what ends a sentence, since more follows. */
+static str_t unended(str_t text)
+{
+	while (text.len > 1 && text.ptr[text.len - 1] == '.' && text.ptr[text.len - 2] != '.')
+		text.len--;
+	return text;
+}
+
+/* The reason that tells of the target, for whose outage this advisory stands; `from`: behind those told. */
+static const struct record_recommendation *reason_of_target(const struct advisory *advisory, size_t from)
+{
+	for (size_t i = from; i < advisory->reasons_count; i++)
+		if (str_is(advisory->reasons[i].code, disposition_finding_code(FINDING_TARGET_UNKNOWN)) ||
+		    str_is(advisory->reasons[i].code, disposition_finding_code(FINDING_TARGET_UNAVAILABLE)))
+			return &advisory->reasons[i];
+	return NULL;
+}
+
 /* Why before what to do. */
 static str_t summary_of(const struct raised *raised, const struct advisory *advisory)
 {
@@ -357,86 +353,43 @@ static str_t summary_of(const struct raised *raised, const struct advisory *advi
 	       disposition_finding_action(disposition->findings[decisive]) == action)
 		decisive++;
 	bool slow_alone = raised->kinds == 1u << ADVISORY_PERFORMANCE_REGRESSION;
-	size_t first = slow_alone ? disposition->count : 0;
-	for (size_t i = first; i < advisory->reasons_count && i < first + decisive; i++)
-		buf_printf(&text, "%s" STR_FMT, i > first ? "; " : "", STR_ARG(advisory->reasons[i].text));
-	buf_printf(&text, ". %s: %s", disposition_action_name(action), disposition_action_text(action));
+	size_t i = slow_alone ? disposition->count : 0, end = i + decisive;
+	str_t last = STR("");
+	for (; i < advisory->reasons_count && i < end; i++) {
+		buf_printf(&text, "%s" STR_FMT, last.len ? "; " : "",
+			   STR_ARG(unended(advisory->reasons[i].text)));
+		last = unended(advisory->reasons[i].text);
+	}
+	const struct record_recommendation *target =
+		raised->outage_begins && !slow_alone ? reason_of_target(advisory, i) : NULL;
+	if (target) {
+		buf_printf(&text, "; " STR_FMT, STR_ARG(target->text));
+		last = target->text;
+	}
+	if (last.len == 0 || !strchr("?!", last.ptr[last.len - 1]))
+		buf_append_char(&text, '.');
+	if (slow_alone)
+		buf_printf(&text, " The answer is not affected (%s)", disposition_action_name(action));
+	else
+		buf_printf(&text, " %s: %s", disposition_action_name(action),
+			   disposition_action_text(action));
 	str_t summary = arena_str(raised->event->arena, buf_str(&text));
 	buf_free(&text);
 	return summary;
 }
 
-/* What is to be done for the gravest violation, which the reason names, too. */
-static const char *remedy_of_unsafe(const struct record_safety *safety)
+/* Of the kind, else of the decisive finding. */
+static const char *remedy_of(const struct raised *raised, enum advisory_kind kind)
 {
-	const struct record_violation *gravest = reason_violation(safety);
-	for (size_t i = 0; gravest && i < sizeof unsafe_remedies / sizeof unsafe_remedies[0]; i++)
-		for (size_t j = 0; unsafe_remedies[i].codes[j]; j++)
-			if (str_is(gravest->code, unsafe_remedies[i].codes[j]))
-				return unsafe_remedies[i].remedy;
-	return NULL;
+	if (kind == ADVISORY_OWN_FALSE_NEGATIVE)
+		return remedy_of_false_negative(raised->scored->input &&
+						str_present(truth_of(raised->scored)));
+	if (kind == ADVISORY_PERFORMANCE_REGRESSION)
+		return remedy_of_slowness(raised->slower_than_truth);
+	return remedy_of_finding(raised->event);
 }
 
-/* What to do where the advisory confidence is low: about the part that lacks the most. */
-static const char *remedy_of_advisory(const struct record_advisory_confidence *advisory)
-{
-	double retrieval = advisory->retrieval_quality / 0.4;
-	double sources = advisory->source_quality / 0.3;
-	double response = advisory->response_quality / 0.3;
-	if (retrieval <= sources && retrieval <= response)
-		return disposition_finding_remedy(FINDING_RETRIEVAL_WEAK);
-	if (sources <= response)
-		return "What was retrieved comes from sources of low standing: the owner of the retrieval "
-		       "adds "
-		       "better ones for such questions, or corrects the source_type that the index gives to "
-		       "those that there are.";
-	return "The model's reply has not the form that it was asked for: the application's owner compares "
-	       "response.raw with response.required_fields and optional_fields of the event, and corrects "
-	       "the "
-	       "prompt or the model's output limit.";
-}
-
-/* What to do where confidence is low: about what limits it. NULL: nothing of its own. */
-static const char *remedy_of_limit(const struct record_confidence *confidence)
-{
-	str_t factor = confidence->limiting_factor;
-	if (str_is(factor, "technical"))
-		return disposition_finding_remedy(FINDING_SQL_REFUSED);
-	if (str_is(factor, "retrieval"))
-		return disposition_finding_remedy(FINDING_RETRIEVAL_WEAK);
-	if (str_is(factor, "advisory"))
-		return remedy_of_advisory(confidence->advisory);
-	if (str_is(factor, "generator"))
-		return "The model itself is not sure of its query: the application asks its user what is "
-		       "meant, "
-		       "or its owner describes in the prompt what such questions are about.";
-	if (str_is(factor, "agreement"))
-		return "The model's answers to this question do not agree with each other: compare sql with "
-		       "the "
-		       "candidates of the scored record; where they read the question differently, the "
-		       "application asks its user what is meant.";
-	return NULL;
-}
-
-/* Of the kind, else of the decisive finding; what lacks confidence for want of its target takes the target.
- */
-static const char *remedy_of(const struct event *event, const struct kind_rule *rule)
-{
-	enum disposition_finding decisive = event->facts.disposition.findings[0];
-	const char *remedy = rule->remedy;
-	if (!remedy && decisive == FINDING_UNSAFE)
-		remedy = remedy_of_unsafe(&event->scored->safety);
-	if (decisive == FINDING_CONFIDENCE_NONE && is_found(event, FINDING_TARGET_UNAVAILABLE))
-		decisive = FINDING_TARGET_UNAVAILABLE;
-	if (decisive == FINDING_CONFIDENCE_NONE && is_found(event, FINDING_TARGET_UNKNOWN))
-		decisive = FINDING_TARGET_UNKNOWN;
-	if (!remedy && !event->facts.analysis.level_by_probability &&
-	    (decisive == FINDING_CONFIDENCE_VERY_LOW || decisive == FINDING_CONFIDENCE_LOW))
-		remedy = remedy_of_limit(&event->scored->confidence);
-	return remedy ? remedy : disposition_finding_remedy(decisive);
-}
-
-static struct advisory *compose(const struct raised *raised, const struct kind_rule *rule, int64_t suppressed)
+static struct advisory *compose(const struct raised *raised, enum advisory_kind kind, int64_t suppressed)
 {
 	struct event *event = raised->event;
 	const struct generated_query *query = event->facts.query;
@@ -446,11 +399,11 @@ static struct advisory *compose(const struct raised *raised, const struct kind_r
 	*advisory = (struct advisory){
 		.advisory_id = arena_printf(event->arena, STR_FMT "-%" PRId32 "-%" PRId64,
 					    STR_ARG(origin->topic), origin->partition, origin->offset),
-		.kind = (int)advisory_kind_former(rule->kind),
+		.kind = (int)advisory_kind_former(kind),
 		.raised_at = scored->scored_at,
 		.level = scored->confidence.level,
 		.limiting_factor = scored->confidence.limiting_factor,
-		.remedy = str_from(remedy_of(event, rule)),
+		.remedy = str_from(remedy_of(raised, kind)),
 		.event_id = query->event_id,
 		.occurred_at = { true, query->occurred_at },
 		.application = query->application,
@@ -471,7 +424,7 @@ static struct advisory *compose(const struct raised *raised, const struct kind_r
 		advisory->truth_sql = excerpt(event, truth_of(scored));
 	}
 	set_kinds(raised, advisory);
-	set_value(raised, rule->kind, advisory);
+	set_value(raised, kind, advisory);
 	set_reasons(raised, advisory);
 	set_factors(raised, advisory);
 	advisory->summary = summary_of(raised, advisory);
@@ -486,15 +439,15 @@ struct advisory *advisories_of(struct event *event, unsigned *ret_kinds)
 	find_kinds(&raised);
 	if (raised.kinds == 0)
 		return NULL;
-	const struct kind_rule *rule = gravest(&raised);
+	enum advisory_kind kind = gravest(&raised);
 	int64_t max = event->config->advisories.max_per_minute;
-	bool pass = rate_limiter_pass(event->context->rate_limiter, (int)rule->kind, segment_of(event),
+	bool pass = rate_limiter_pass(event->context->rate_limiter, (int)kind, segment_of(event),
 				      (unsigned)max, now_us, &suppressed);
 	if (!pass && !(raised.outage_begins && max > 0)) { /* nobody says again that an outage begins */
-		incidents_note(event->context->incidents, INCIDENT_ADVISORY_HELD_BACK, rule->kind,
-			       &event->origin, event->facts.query->application, now_us);
+		incidents_note(event->context->incidents, INCIDENT_ADVISORY_HELD_BACK, kind, &event->origin,
+			       event->facts.query->application, now_us);
 		return NULL;
 	}
 	*ret_kinds = raised.kinds;
-	return compose(&raised, rule, suppressed);
+	return compose(&raised, kind, suppressed);
 }

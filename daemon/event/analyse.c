@@ -161,13 +161,11 @@ static void choose_target(struct record_facts *facts, const struct event_context
 	analysis->catalog = targets_catalog(targets, target);
 	if (analysis->catalog)
 		return;
-	struct err_detail detail;
-	err_fail(&detail, ERR_CATALOG_UNAVAILABLE,
-		 "the catalog of target \"%s\" cannot be had, so no name is checked; see that the target "
-		 "answers "
-		 "and what the log says of it",
-		 target->name);
-	record_add_error(facts, "technical", ERR_CATALOG_UNAVAILABLE, detail.message);
+	str_t why = targets_catalog_error(targets, target, facts->arena);
+	str_t message = str_present(why) ? arena_printf(facts->arena, "its catalog cannot be read: " STR_FMT,
+							STR_ARG(why))
+					 : STR("its catalog has not been read yet");
+	record_add_error(facts, "technical", ERR_CATALOG_UNAVAILABLE, message.ptr);
 }
 
 static struct sql_request request_of(const struct record_facts *facts, str_t sql)

@@ -3,10 +3,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* More targets than that share the episode of those that are not configured. */
-enum { TARGETS_MAX = 256, NAME_SIZE = 128 };
+/* More targets than that, and more names that are not configured, share one episode. */
+enum { TARGETS_MAX = 256, UNCONFIGURED_MAX = 64, NAME_SIZE = 128 };
 
-#define EPISODE_OF_OTHERS_US ((int64_t)3600 * 1000000)
+/* Of a target that is not configured: nothing ends it. */
+#define EPISODE_US ((int64_t)3600 * 1000000)
 
 struct outage {
 	char target[NAME_SIZE];
@@ -14,13 +15,20 @@ struct outage {
 	bool by_query; /* nothing but the answer to a query ends it */
 };
 
+/* An episode of a name that is not configured. */
+struct unconfigured {
+	char name[NAME_SIZE];
+	bool known;
+	int64_t since_us;
+};
+
 struct outages {
 	pthread_mutex_t mutex;
 	_Atomic unsigned away_count; /* of configured targets: usually there is nothing to end */
 	struct outage targets[TARGETS_MAX];
 	size_t count;
-	bool others;
-	int64_t others_since_us;
+	struct unconfigured names[UNCONFIGURED_MAX];
+	struct unconfigured others; /* whose name is empty */
 };
 
 struct outages *outages_new(void)
@@ -53,12 +61,36 @@ static struct outage *find(struct outages *outages, str_t target, bool make)
 	return outage;
 }
 
-static bool others_away(struct outages *outages, int64_t now_us)
+static bool lasts(const struct unconfigured *episode, int64_t now_us)
 {
-	if (outages->others && now_us - outages->others_since_us < EPISODE_OF_OTHERS_US)
+	return episode->known && now_us - episode->since_us < EPISODE_US;
+}
+
+/* The place of that name: its own, else one whose episode is over, else that of all others. */
+static struct unconfigured *place_of(struct outages *outages, str_t name, int64_t now_us)
+{
+	struct unconfigured *place = NULL;
+	for (size_t i = 0; i < UNCONFIGURED_MAX; i++) {
+		struct unconfigured *episode = &outages->names[i];
+		if (episode->known && str_is(name, episode->name))
+			return episode;
+		if (!place && !lasts(episode, now_us))
+			place = episode;
+	}
+	if (!place || name.len >= NAME_SIZE)
+		return &outages->others;
+	*place = (struct unconfigured){ .known = false };
+	memcpy(place->name, name.ptr, name.len);
+	return place;
+}
+
+static bool unconfigured_away(struct outages *outages, str_t name, int64_t now_us)
+{
+	struct unconfigured *episode = place_of(outages, name, now_us);
+	if (lasts(episode, now_us))
 		return false;
-	outages->others = true;
-	outages->others_since_us = now_us;
+	episode->known = true;
+	episode->since_us = now_us;
 	return true;
 }
 
@@ -73,7 +105,7 @@ bool outages_away(struct outages *outages, str_t target, bool configured, bool r
 		outage->by_query |= reached;
 		outages->away_count += begins;
 	} else {
-		begins = others_away(outages, now_us);
+		begins = unconfigured_away(outages, target, now_us);
 	}
 	pthread_mutex_unlock(&outages->mutex);
 	return begins;

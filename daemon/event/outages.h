@@ -14,8 +14,8 @@ struct outages *outages_new(void);
 void outages_free(struct outages *outages);
 
 /* An event has found its target away: whether that begins an episode. `configured`: there is a target of that
- * name; all others share one episode, which lasts an hour. `reached`: its catalog was there, so an answer of
- * the target alone ends the episode. */
+ * name; an episode of one that is not lasts an hour, and of such names those beyond a bound share one.
+ * `reached`: its catalog was there, so an answer of the target alone ends the episode. */
 bool outages_away(struct outages *outages, str_t target, bool configured, bool reached, int64_t now_us);
 
 /* An event has met its configured target again. `ran`: a query was answered; else its catalog was there. */

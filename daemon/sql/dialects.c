@@ -3,6 +3,7 @@
 #include "sql/findings/analysis_copy.h"
 #include "sql/findings/front_end.h"
 #include "sql/lex/gate.h"
+#include "sql/lex/prose.h"
 #include "sql/mysql/front_end.h"
 #include "sql/postgresql/front_end.h"
 #include "sql/sqlite/front_end.h"
@@ -27,6 +28,15 @@ static const front_end_fn front_ends[] = {
 	[SQL_UNKNOWN_DIALECT] = refuse_dialect,
 };
 
+/* Where prose stops to be SQL is of no use to anybody. */
+static void tell_prose(const struct sql_request *request, struct sql_analysis *analysis)
+{
+	if (!analysis->valid && analysis->diagnostics_count > 0 && request->dialect < SQL_MONGODB &&
+	    strcmp(analysis->diagnostics[0].code, diagnostic_name(DIAG_SYNTAX_ERROR)) == 0 &&
+	    prose_is(request->sql, request->dialect))
+		analysis->diagnostics[0].message = STR(PROSE_TEXT);
+}
+
 static void analyse(const struct sql_request *request, struct arena *arena, struct sql_analysis *ret_analysis)
 {
 	static const enum sql_violation_code refusals[] = {
@@ -36,11 +46,13 @@ static void analyse(const struct sql_request *request, struct arena *arena, stru
 		[GATE_TOO_DEEP] = VIOLATION_TOO_DEEP,
 	};
 	struct gate_result gate = gate_check(request->sql);
-	if (gate.verdict == GATE_PASSED)
+	if (gate.verdict == GATE_PASSED) {
 		front_ends[request->dialect](request, arena, ret_analysis);
-	else
-		front_end_refuse(request, arena, refusals[gate.verdict], gate.reason, (int64_t)gate.offset,
-				 ret_analysis);
+		tell_prose(request, ret_analysis);
+		return;
+	}
+	front_end_refuse(request, arena, refusals[gate.verdict], gate.reason, (int64_t)gate.offset,
+			 ret_analysis);
 }
 
 void sql_analyse(const struct sql_request *request, struct arena *arena, struct sql_analysis *ret_analysis)

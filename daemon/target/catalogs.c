@@ -16,13 +16,14 @@
 #define KEPT_MAX_BYTES	 ((size_t)256 << 20)
 #define COMPILE_RETRY_US ((int64_t)60 * 1000000)
 
-void target_catalog_settle(struct target *target, int64_t due_us, bool failed)
+void target_catalog_settle(struct target *target, int64_t due_us, const char *error)
 {
 	struct targets *targets = target->targets;
 	pthread_mutex_lock(&targets->mutex);
 	target->catalog_due_us = due_us;
 	target->catalog_settled = true;
-	target->catalog_failed = failed;
+	target->catalog_failed = error != NULL;
+	err_fail(&target->catalog_error, ERR_CATALOG_UNAVAILABLE, "%s", error ? error : "");
 	pthread_cond_broadcast(&targets->changed);
 	pthread_mutex_unlock(&targets->mutex);
 }
@@ -170,12 +171,13 @@ static void take_fetched(struct fetched_catalog *fetched)
 	if (err) {
 		log_error("the catalog of target %s cannot be understood: %s", target->settings.name,
 			  err_message(err, &detail));
-		target_catalog_settle(target, clock_monotonic_us() + COMPILE_RETRY_US, true);
+		target_catalog_settle(target, clock_monotonic_us() + COMPILE_RETRY_US,
+				      err_message(err, &detail));
 		return;
 	}
 	catalog_set_read_at_ms(catalog, fetched->read_at_ms);
 	put_in_place(target, catalog);
-	target_catalog_settle(target, clock_monotonic_us() + target->settings.catalog_ttl_s * 1000000, false);
+	target_catalog_settle(target, clock_monotonic_us() + target->settings.catalog_ttl_s * 1000000, NULL);
 	keep(fetched);
 }
 

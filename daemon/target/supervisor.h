@@ -53,11 +53,12 @@ struct target {
 	bool catalog_in_flight;
 	struct backoff catalog_retry;
 	bool *misnamed; /* [catalog thread] rules of the policy that the catalog has no names for: said */
-	struct catalog *catalog; /* [mutex] or NULL */
-	int64_t catalog_due_us;	 /* [mutex] when it is fetched next */
-	int64_t suspected_us;	 /* [mutex] when names were last in doubt; 0: never */
-	bool catalog_settled;	 /* [mutex] a fetch has ended since the start, well or not */
-	bool catalog_failed;	 /* [mutex] the last fetch failed: said once */
+	struct catalog *catalog;	 /* [mutex] or NULL */
+	int64_t catalog_due_us;		 /* [mutex] when it is fetched next */
+	int64_t suspected_us;		 /* [mutex] when names were last in doubt; 0: never */
+	bool catalog_settled;		 /* [mutex] a fetch has ended since the start, well or not */
+	bool catalog_failed;		 /* [mutex] the last fetch failed: said once */
+	struct err_detail catalog_error; /* [mutex] why; empty: it did not */
 
 	/* for any thread */
 	_Atomic uint64_t is_down, waiting_now, workers_now; /* as of the last round */
@@ -108,5 +109,5 @@ err_t target_catalog_compile(enum target_engine engine, str_t source, struct cat
 			     struct err_detail *detail);
 /* The thread that compiles and keeps catalogs; loads the kept ones first. */
 void target_catalogs_run(void *context, unsigned index);
-/* Notes the end of a fetch; [mutex] is taken inside. */
-void target_catalog_settle(struct target *target, int64_t due_us, bool failed);
+/* Notes the end of a fetch, which failed with `error`, or NULL; [mutex] is taken inside. */
+void target_catalog_settle(struct target *target, int64_t due_us, const char *error);

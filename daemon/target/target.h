@@ -208,6 +208,10 @@ const struct target_settings *targets_find(const struct targets *targets, str_t 
  * thread. */
 struct catalog *targets_catalog(struct targets *targets, const struct target_settings *target);
 
+/* Why there is none: what went wrong when it was last read, in the arena, or absent. Any thread. */
+str_t targets_catalog_error(struct targets *targets, const struct target_settings *target,
+			    struct arena *arena);
+
 /* A name was not found in the catalog: fetch it anew, at most once per `catalog_ttl` / 10 (10 s at least).
  * Any thread. */
 void targets_catalog_suspect(struct targets *targets, const struct target_settings *target);

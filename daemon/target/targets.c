@@ -184,6 +184,19 @@ struct catalog *targets_catalog(struct targets *targets, const struct target_set
 	return catalog;
 }
 
+str_t targets_catalog_error(struct targets *targets, const struct target_settings *settings,
+			    struct arena *arena)
+{
+	const struct target *target = owner_of(targets, settings);
+	if (!target)
+		return STR_NONE;
+	pthread_mutex_lock(&targets->mutex);
+	const char *message = target->catalog_error.message;
+	str_t error = message[0] ? arena_text(arena, message, strlen(message)) : STR_NONE;
+	pthread_mutex_unlock(&targets->mutex);
+	return error;
+}
+
 void targets_catalog_suspect(struct targets *targets, const struct target_settings *settings)
 {
 	struct target *target = owner_of(targets, settings);

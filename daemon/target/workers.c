@@ -54,7 +54,7 @@ void target_is_down(struct target *target, const char *reason)
 	err_fail(&target->down_reason, ERR_TARGET_UNAVAILABLE, "%s", reason);
 	if (!target->catalog_in_flight) /* to be read when the target is back: it may have changed meanwhile
 					 */
-		target_catalog_settle(target, circuit_breaker_ready_us(&target->breaker, now_us), true);
+		target_catalog_settle(target, circuit_breaker_ready_us(&target->breaker, now_us), reason);
 	target_calls_fail(&target->waiting, ERR_TARGET_UNAVAILABLE, reason);
 }
 
@@ -111,7 +111,7 @@ static void catalog_fetch_failed(struct target *target, err_t err, const char *m
 	bool known = err == ERR_TARGET_UNAVAILABLE || err == ERR_SHUTTING_DOWN;
 	if (!said && !known) /* what is known has been said of the target or the daemon */
 		log_warning("the catalog of target %s cannot be read: %s", target->settings.name, message);
-	target_catalog_settle(target, clock_monotonic_us() + pause_us, true);
+	target_catalog_settle(target, clock_monotonic_us() + pause_us, message);
 }
 
 /* Ends what the worker was asked for with an error. */

@@ -144,7 +144,7 @@ unit_test(database/database THREADS WAITS COVERS database/database database/migr
 
 unit_test(event/analyse THREADS WAITS
   COVERS event/analyse event/candidates event/overall event/truths event/record/facts score/agreement)
-unit_test(event/conclusions THREADS WAITS COVERS event/advisories event/record/disposition)
+unit_test(event/conclusions THREADS WAITS COVERS event/advisories event/record/disposition event/remedy)
 unit_test(event/encode THREADS WAITS COVERS event/advisories event/encode)
 unit_test(event/event THREADS WAITS COVERS event/event)
 unit_test(event/event_metrics THREADS WAITS COVERS event/event_metrics)
@@ -246,6 +246,7 @@ unit_test(sql/findings/diagnostics COVERS sql/findings/diagnostics)
 
 unit_test(sql/lex/code_fence COVERS sql/lex/code_fence)
 unit_test(sql/lex/gate COVERS sql/lex/gate)
+unit_test(sql/lex/prose COVERS sql/lex/prose)
 unit_test(sql/lex/statement_words COVERS sql/lex/statement_words sql/lex/identifier sql/lex/scan_text sql/lex/texts)
 unit_test(sql/lex/words COVERS sql/lex/words)
 

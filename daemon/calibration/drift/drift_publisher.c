@@ -134,28 +134,29 @@ static str_t summarise_gap(const struct drift_episode *episode, struct arena *ar
 	if (!str_present(episode->opening_group))
 		return STR("");
 	return arena_printf(arena,
-			    ". Confidence is too %s: %.0f %% were right where it said %.0f %%, most surely "
-			    "at " STR_FMT " (%lld cases, %.0f %% right, said %.0f %%)",
+			    "Confidence is too %s: %.0f %% of %lld answers were right where it said %.0f %%, "
+			    "most surely at " STR_FMT " (%lld cases, %.0f %% right, said %.0f %%). ",
 			    over ? "high" : "low", 100 * episode->opening_accuracy,
-			    100 * episode->opening_confidence, STR_ARG(episode->opening_group),
-			    (long long)episode->opening_group_cases, 100 * episode->opening_group_accuracy,
-			    100 * episode->opening_group_confidence);
+			    (long long)episode->opening_cases, 100 * episode->opening_confidence,
+			    STR_ARG(episode->opening_group), (long long)episode->opening_group_cases,
+			    100 * episode->opening_group_accuracy, 100 * episode->opening_group_confidence);
 }
 
 static str_t summarise_score(const struct drift_episode *episode, struct arena *arena)
 {
 	str_t window = window_in_words(episode->window_s, arena), source = name_source(episode, arena);
 	return arena_printf(arena,
-			    "Band score %.2f over the last " STR_FMT
-			    ", below %.2f: confidence does not predict "
-			    "correctness for " STR_FMT " (%lld cases, label source %s)" STR_FMT,
-			    episode->opening_score, STR_ARG(window), episode->threshold, STR_ARG(source),
-			    (long long)episode->opening_cases, calibration_source_name(episode->label_source),
-			    STR_ARG(summarise_gap(episode, arena)));
+			    STR_FMT "Confidence does not predict correctness for " STR_FMT
+				    ": band score %.2f over the last " STR_FMT
+				    ", below %.2f (%lld cases, label source %s)",
+			    STR_ARG(summarise_gap(episode, arena)), STR_ARG(source), episode->opening_score,
+			    STR_ARG(window), episode->threshold, (long long)episode->opening_cases,
+			    calibration_source_name(episode->label_source));
 }
 
 static str_t summarise_change(const struct drift_episode *episode, struct arena *arena)
 {
+	bool fewer = episode->direction == DRIFT_OVERCONFIDENT;
 	char since[32] = "";
 	time_t seconds = (time_t)(episode->since_ms / 1000);
 	struct tm utc;
@@ -163,12 +164,12 @@ static str_t summarise_change(const struct drift_episode *episode, struct arena 
 		strftime(since, sizeof since, "%Y-%m-%dT%H:%M:%SZ", &utc);
 	str_t source = name_source(episode, arena);
 	return arena_printf(arena,
-			    "Answers are right %s often than %s, by %.0f points "
-			    "since %s, for " STR_FMT " (label source %s)",
-			    episode->direction == DRIFT_OVERCONFIDENT ? "less" : "more",
+			    "Answers are right %s often than %s since %s: of 100, %.0f %s, for " STR_FMT
+			    " (label source %s)",
+			    fewer ? "less" : "more",
 			    episode->by_probability ? "their probabilities say"
 						    : "before at the same confidence",
-			    100 * fabs(episode->size), since, STR_ARG(source),
+			    since, 100 * fabs(episode->size), fewer ? "fewer" : "more", STR_ARG(source),
 			    calibration_source_name(episode->label_source));
 }
 
@@ -189,6 +190,33 @@ static str_t summarise(const struct drift_episode *episode, struct arena *arena)
 	return arena_printf(arena, STR_FMT ". " STR_FMT, STR_ARG(change), STR_ARG(score));
 }
 
+/* What never was better has nothing to return to. */
+static str_t remedy_of(const struct drift_episode *episode)
+{
+	if (!episode->changed && str_present(episode->opening_group) &&
+	    episode->opening_group_confidence <= episode->opening_group_accuracy)
+		return STR(
+			"Answers of this source are right more often than their confidence says, which "
+			"harms nobody: the operator of assayd sets calibration.model, so that their "
+			"probability is learnt. assayd calibration with this application, model and prompt "
+			"version shows where both part.");
+	if (!episode->changed)
+		return STR(
+			"Answers of this source were never as right as their confidence says: the "
+			"application's owner corrects its prompt or examples, or the operator of assayd "
+			"sets calibration.model, so that their probability is learnt. Release no answers of "
+			"it on their confidence alone until the episode is closed. assayd calibration with "
+			"this application, model and prompt version shows where both part.");
+	if (episode->direction != DRIFT_OVERCONFIDENT)
+		return STR("More answers are right than before, which harms nobody; the episode closes by "
+			   "itself once that is learnt. assayd calibration with this application, model and "
+			   "prompt version shows it.");
+	return STR("The application's owner looks for what has changed since then (prompt, model, data, "
+		   "retrieval), and returns to it or mends it. Release no answers of this source on their "
+		   "confidence alone until the episode is closed. assayd calibration with this application, "
+		   "model and prompt version shows where confidence and outcomes part.");
+}
+
 struct advisory drift_publisher_advisory(const struct drift_episode *episode, struct arena *arena)
 {
 	const opt_double_t none = OPT_NONE;
@@ -206,13 +234,7 @@ struct advisory drift_publisher_advisory(const struct drift_episode *episode, st
 		.threshold = opened_by_score(episode) ? opt_double(episode->threshold) : none,
 		.value = opened_by_score(episode) ? opt_double(episode->opening_score) : none,
 		.summary = summarise(episode, arena),
-		.remedy = STR("assayd calibration with this application, model and prompt version shows "
-			      "where confidence "
-			      "and outcomes part. Release no answers of it on their confidence alone until "
-			      "the episode "
-			      "is closed; the application's owner looks for what has changed since (prompt, "
-			      "model, data) "
-			      "and returns to it, or raises the thresholds."),
+		.remedy = remedy_of(episode),
 		.application = episode->segment.application,
 		.model = unless_empty(episode->segment.model),
 		.prompt_version = unless_empty(episode->segment.prompt_version),

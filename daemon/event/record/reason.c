@@ -25,7 +25,26 @@ struct reason_parts {
 	struct arena *arena;
 };
 
+/* The message of the first error of a metric and code, or none; NULL: of any. */
+static str_t error_of(const struct reason_parts *reason, const char *metric, err_t code)
+{
+	const struct scored_query *scored = reason->scored;
+	for (size_t i = 0; i < scored->errors_count; i++)
+		if ((!metric || str_is(scored->errors[i].metric, metric)) &&
+		    (!code || str_is(scored->errors[i].code, err_name(code))))
+			return scored->errors[i].message;
+	return STR_NONE;
+}
+
 /* ---- the SQL ---- */
+
+/* That the dialect is none that is analysed, without what to publish instead; or absent. */
+static str_t dialect_error(const struct reason_parts *reason)
+{
+	str_t error = error_of(reason, "technical", ERR_DIALECT_UNSUPPORTED);
+	const char *more = str_present(error) ? memmem(error.ptr, error.len, "; publish", 9) : NULL;
+	return more ? arena_text(reason->arena, error.ptr, (size_t)(more - error.ptr)) : error;
+}
 
 /* Whether it is an error of that finding. */
 static bool is_of(const struct record_diagnostic *diagnostic, enum disposition_finding finding)
@@ -78,6 +97,13 @@ static str_t invalid_text(const struct reason_parts *reason)
 			    reason->source->dialect, STR_ARG(errors), offset);
 }
 
+/* The dialect, where that is why nothing is known of the SQL. */
+static str_t refused_text(const struct reason_parts *reason, enum disposition_finding finding)
+{
+	str_t why = dialect_error(reason);
+	return str_present(why) ? why : errors_of_sql(reason, finding);
+}
+
 /* How old the knowledge is that a relation does not exist. */
 static str_t unknown_table_text(const struct reason_parts *reason)
 {
@@ -113,9 +139,19 @@ const struct record_violation *reason_violation(const struct record_safety *safe
 	return safety->violations_count > 0 ? &safety->violations[0] : NULL;
 }
 
-static bool str_ends_with(str_t text, str_t end)
+static bool str_holds(str_t text, str_t part)
 {
-	return text.len >= end.len && memcmp(text.ptr + text.len - end.len, end.ptr, end.len) == 0;
+	return part.len == 0 || memmem(text.ptr, text.len, part.ptr, part.len);
+}
+
+static str_t doubt_text(const struct reason_parts *reason)
+{
+	const struct record_reading *reading = reason->source->reading;
+	return arena_printf(reason->arena, "the query cannot be proven safe: " STR_FMT "%s",
+			    STR_ARG(reason->scored->safety.doubt),
+			    reading->has_target || reading->has_catalog || !reading->analysed
+				    ? ""
+				    : " (the event names no target)");
 }
 
 /* The codes of those that are not named yet, each once. */
@@ -145,7 +181,7 @@ static str_t unsafe_text(const struct reason_parts *reason)
 	str_t word = str_is(gravest->code, "not_a_read") ? reason->source->word : STR("");
 	if (!str_present(word))
 		return STR_NONE;
-	bool says = word.len == 0 || str_ends_with(gravest->detail, word);
+	bool says = str_holds(gravest->detail, word);
 	buf_printf(&text,
 		   "the query is unsafe, so assayd did not run it: " STR_FMT " (" STR_FMT "%s" STR_FMT ")",
 		   STR_ARG(gravest->code), STR_ARG(gravest->detail), says ? "" : ": ",
@@ -160,16 +196,6 @@ static str_t summary_of_result(const struct reason_parts *reason, const char *ot
 {
 	const struct record_result_validation *validation = reason->scored->result_validation;
 	return validation && validation->explanation ? validation->explanation->summary : str_from(otherwise);
-}
-
-/* The first error of a metric, or none; NULL: of any. */
-static str_t error_of(const struct reason_parts *reason, const char *metric)
-{
-	const struct scored_query *scored = reason->scored;
-	for (size_t i = 0; i < scored->errors_count; i++)
-		if (!metric || str_is(scored->errors[i].metric, metric))
-			return scored->errors[i].message;
-	return STR_NONE;
 }
 
 /* Why what the candidates return is not known. */
@@ -203,29 +229,56 @@ static str_t differs_text(const struct reason_parts *reason)
 static str_t truth_failed_text(const struct reason_parts *reason)
 {
 	const struct record_result_validation *validation = reason->scored->result_validation;
-	str_t why = error_of(reason, evaluation_metric_name(EVALUATION_SEMANTIC));
-	if (str_present(why) &&
-	    (!validation || !validation->explanation || !str_present(validation->explanation->message)))
+	bool reported =
+		validation && validation->explanation && str_present(validation->explanation->message);
+	str_t why = error_of(reason, evaluation_metric_name(EVALUATION_SEMANTIC), ERR_OK);
+	if (!str_present(why))
+		why = error_of(reason, stage_name(STAGE_RESULT), ERR_OK);
+	if (str_present(why) && !reported)
 		return why; /* it says what to do */
 	return arena_printf(reason->arena, STR_FMT "; fix the ground truth",
 			    STR_ARG(summary_of_result(reason, "the ground truth failed")));
 }
 
+bool reason_target_denied(const struct scored_query *scored)
+{
+	const struct record_result_validation *validation = scored->result_validation;
+	const char *denied = err_name(ERR_TARGET_DENIED);
+	if (str_is(scored_query_agreement_error(scored), denied))
+		return true;
+	return validation && validation->explanation && str_is(validation->explanation->error, denied);
+}
+
+/* Why nothing is asked of the target that the event names; it is in the errors. */
+static str_t missing_text(const struct reason_parts *reason)
+{
+	str_t why = dialect_error(reason);
+	if (!str_present(why) && reason->source->known->target_unknown)
+		why = error_of(reason, "target", ERR_OK);
+	if (!str_present(why))
+		why = error_of(reason, NULL, ERR_CATALOG_UNAVAILABLE);
+	return str_present(why) ? why : STR("its catalog cannot be read");
+}
+
 static str_t unavailable_text(const struct reason_parts *reason)
 {
-	const struct record_result_validation *validation = reason->scored->result_validation;
+	const struct scored_query *scored = reason->scored;
+	const struct record_result_validation *validation = scored->result_validation;
 	str_t why = validation && validation->explanation ? validation->explanation->message : STR_NONE;
-	if (reason->source->known->target_unknown)
-		why = STR("no target of that name is configured");
-	else if (!reason->source->reading->has_catalog) /* whatever follows from it */
-		why = STR("its catalog cannot be read, so assayd cannot tell what is in it and runs nothing "
-			  "there");
+	bool missing = !reason->source->reading->has_catalog; /* whatever follows from it */
+	if (missing)
+		why = missing_text(reason);
 	if (!str_present(why) && reason->source->known->agreement_missing)
 		why = agreement_error(reason);
 	if (!str_present(why))
 		why = STR("nothing is known of it");
+	if (!missing && reason_target_denied(scored))
+		return arena_printf(reason->arena,
+				    "assayd's role may not read on target \"" STR_FMT
+				    "\" what is needed: " STR_FMT,
+				    STR_ARG(scored->target), STR_ARG(why));
 	return arena_printf(reason->arena, "target \"" STR_FMT "\" could not be used: " STR_FMT,
-			    STR_ARG(reason->scored->target), STR_ARG(why));
+			    STR_ARG(scored->target), STR_ARG(why));
 }
 
 /* ---- what others said ---- */
@@ -250,9 +303,18 @@ static str_t judge_text(const struct reason_parts *reason)
 static str_t correctness_text(const struct reason_parts *reason)
 {
 	const struct record_judge *judge = &reason->scored->judge;
-	return arena_printf(reason->arena, "judge%s: correctness %.*f against the truth, " STR_FMT,
+	return arena_printf(reason->arena, "judge%s: correctness %.*f against the truth: " STR_FMT,
 			    judge->panel_count ? "s" : "", judge->panel_count ? 2 : 1,
 			    judge->correctness->score, STR_ARG(judge->correctness->reason));
+}
+
+static str_t disagrees_text(const struct reason_parts *reason)
+{
+	const struct record_judge *judge = &reason->scored->judge;
+	return arena_printf(reason->arena,
+			    "the result is %sthe truth's, but the judge%s the query incorrect: " STR_FMT,
+			    reason->source->known->result_score < 1 ? "for the greater part " : "",
+			    judge->panel_count ? "s call" : " calls", STR_ARG(judge->correctness->reason));
 }
 
 /* ---- confidence ---- */
@@ -265,15 +327,22 @@ static str_t no_confidence_text(const struct reason_parts *reason)
 	return arena_printf(reason->arena, "no confidence: " STR_FMT, STR_ARG(unavailable_text(reason)));
 }
 
+/* Whether the level is lower than so much confidence would make it, since nothing else was scored. */
+static bool technical_alone(const struct record_confidence *confidence)
+{
+	return confidence->level < LEVEL_HIGH;
+}
+
 /* Why technical is what it is, but for our own errors, which are reasons of their own. False: not known. */
 static bool cause_of_technical(const struct reason_parts *reason, str_t *ret_cause)
 {
 	const struct reason_source *source = reason->source;
 	const struct record_reading *reading = source->reading;
 	*ret_cause = STR_NONE;
-	if (reason->scored->confidence.technical->score >= 100)
-		*ret_cause = STR("the form of the SQL alone was scored, which makes MEDIUM at most");
-	else if (reading->errors > 0 || !reading->valid)
+	if (reason->scored->confidence.technical->score >= 100) {
+		if (technical_alone(&reason->scored->confidence))
+			*ret_cause = STR("the form of the SQL alone was scored, which makes MEDIUM at most");
+	} else if (reading->errors > 0 || !reading->valid)
 		return true;
 	else if (!source->event_known)
 		return false;
@@ -393,7 +462,7 @@ static str_t text_of(const struct reason_parts *reason, enum disposition_finding
 		return invalid_text(reason);
 	case FINDING_SQL_REFUSED:
 	case FINDING_SQL_ERROR:
-		return errors_of_sql(reason, finding);
+		return refused_text(reason, finding);
 	case FINDING_UNKNOWN_TABLE:
 		return unknown_table_text(reason);
 	case FINDING_EXECUTION_FAILED:
@@ -412,13 +481,13 @@ static str_t text_of(const struct reason_parts *reason, enum disposition_finding
 	case FINDING_JUDGE_WARN:
 	case FINDING_JUDGE_LOW_RELEVANCE:
 		return judge_text(reason);
-	case FINDING_JUDGE_INCORRECT:
 	case FINDING_JUDGE_DISAGREES:
+		return disagrees_text(reason);
+	case FINDING_JUDGE_INCORRECT:
 	case FINDING_JUDGE_PARTLY_CORRECT:
 		return correctness_text(reason);
 	case FINDING_SAFETY_UNKNOWN:
-		return arena_printf(reason->arena, "the query cannot be proven safe: " STR_FMT,
-				    STR_ARG(reason->scored->safety.doubt));
+		return doubt_text(reason);
 	case FINDING_RETRIEVAL_WEAK:
 	case FINDING_RETRIEVAL_MODERATE:
 		return retrieval_text(reason);

@@ -27,6 +27,9 @@ str_t reason_word(str_t sql);
  * else that the statement is none that reads, else the first. NULL: there is none. */
 const struct record_violation *reason_violation(const struct record_safety *safety);
 
+/* Whether the target answers and its role may not read what the query or its truth needs. */
+bool reason_target_denied(const struct scored_query *scored);
+
 /* `decides`: it is the first reason. Absent: what it says is not in the record. */
 str_t reason_text(const struct reason_source *source, enum disposition_finding finding, bool decides,
 		  struct arena *arena);

@@ -37,14 +37,33 @@ static void a_catalog_ends_what_its_absence_began(void **state)
 }
 
 /* Names that events make up neither take memory nor hide a target of ours. */
-static void targets_that_are_not_configured_share_one(void **state)
+static void names_that_are_not_configured_have_their_own(void **state)
+{
+	struct outages *outages = outages_new();
+	char name[32];
+	(void)state;
+	assert_true(outages_away(outages, STR("nowhere"), false, false, HOUR_US));
+	assert_false(outages_away(outages, STR("nowhere"), false, false, 2 * HOUR_US - 1));
+	assert_true(outages_away(outages, STR("elsewhere"), false, false, 2 * HOUR_US - 1));
+	assert_true(outages_away(outages, STR("nowhere"), false, false, 2 * HOUR_US));
+	unsigned begun = 0;
+	for (int i = 0; i < 1000; i++) {
+		snprintf(name, sizeof name, "n%d", i);
+		begun += outages_away(outages, str_from(name), false, false, 2 * HOUR_US + 1);
+	}
+	assert_int_equal(begun, 62 + 1); /* one for all that there is no room for */
+	assert_false(outages_away(outages, STR("elsewhere"), false, false, 2 * HOUR_US + 2));
+	assert_true(outages_away(outages, STR("n999"), false, false, 4 * HOUR_US));
+	outages_free(outages);
+}
+
+/* Names that events make up neither take memory nor hide a target of ours. */
+static void more_targets_than_there_is_room_for_share_one(void **state)
 {
 	struct outages *outages = outages_new();
 	char name[256];
 	(void)state;
-	assert_true(outages_away(outages, STR("nowhere"), false, false, HOUR_US));
-	assert_false(outages_away(outages, STR("elsewhere"), false, false, 2 * HOUR_US - 1));
-	assert_true(outages_away(outages, STR("elsewhere"), false, false, 2 * HOUR_US));
+	assert_true(outages_away(outages, STR("nowhere"), false, false, 1));
 	assert_true(outages_away(outages, STR("nowhere"), true, true, 1));
 	for (int i = 0; i < 1000; i++) {
 		snprintf(name, sizeof name, "t%d", i);
@@ -62,7 +81,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_episode_begins_once_and_ends_with_an_answer),
 		cmocka_unit_test(a_catalog_ends_what_its_absence_began),
-		cmocka_unit_test(targets_that_are_not_configured_share_one),
+		cmocka_unit_test(names_that_are_not_configured_have_their_own),
+		cmocka_unit_test(more_targets_than_there_is_room_for_share_one),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,10 +134,19 @@ static bool modifies_data(const Node *query)
 	       IsA(query, MergeStmt);
 }
 
+static const char *verb_of(const Node *query)
+{
+	return IsA(query, InsertStmt)	? "INSERT"
+	       : IsA(query, UpdateStmt) ? "UPDATE"
+	       : IsA(query, DeleteStmt) ? "DELETE"
+					: "MERGE";
+}
+
 static void walk_cte_query(struct walk *walk, const CommonTableExpr *cte)
 {
 	if (modifies_data(cte->ctequery)) {
-		WALK_VIOLATION(walk, VIOLATION_DATA_MODIFYING_CTE, cte->location, "%s", cte->ctename);
+		WALK_VIOLATION(walk, VIOLATION_DATA_MODIFYING_CTE, cte->location, "%s in the WITH query %s",
+			       verb_of(cte->ctequery), cte->ctename);
 		safety_refuse_statement(walk, cte->ctequery);
 	} else {
 		walk_node(walk, cte->ctequery);

@@ -127,6 +127,16 @@ static void walk_extreme(struct walk *walk, const MinMaxExpr *expr)
 
 /* Statements that are no queries */
 
+static void refuse_copy(struct walk *walk, const CopyStmt *copy)
+{
+	if (copy->filename)
+		WALK_VIOLATION(walk, VIOLATION_FILE_ACCESS, 0, "COPY %s on the server",
+			       copy->is_program ? "runs a program"
+			       : copy->is_from	? "reads a file"
+						: "writes a file");
+	walk_node(walk, copy->query);
+}
+
 void safety_refuse_statement(struct walk *walk, const Node *node)
 {
 	switch ((int)nodeTag(node)) {
@@ -164,7 +174,7 @@ void safety_refuse_statement(struct walk *walk, const Node *node)
 		walk_node(walk, ((const PrepareStmt *)node)->query);
 		break;
 	case T_CopyStmt:
-		walk_node(walk, ((const CopyStmt *)node)->query);
+		refuse_copy(walk, (const CopyStmt *)node);
 		break;
 	default:
 		break;
@@ -192,9 +202,16 @@ static void walk_explain(struct walk *walk, const ExplainStmt *explain, int64_t 
 		if (strcasecmp(option->defname, "analyze") == 0 && !option_is_off(option))
 			WALK_VIOLATION(walk, VIOLATION_NOT_A_READ,
 				       option->location >= 0 ? option->location : offset,
-				       "EXPLAIN ANALYZE executes");
+				       "EXPLAIN ANALYZE runs the statement");
 	}
 	walk_statement(walk, explain->query, offset);
+}
+
+static void refuse_other(struct walk *walk, int64_t offset)
+{
+	str_t word = scan_name(walk->text, scan_next(walk->text, (size_t)offset, SQL_POSTGRESQL));
+	WALK_VIOLATION(walk, VIOLATION_NOT_A_READ, offset, "%.*s is no query",
+		       word.len < 20 ? (int)word.len : 20, word.ptr);
 }
 
 /* A whole statement: only queries, EXPLAIN and SHOW are reads. */
@@ -210,7 +227,7 @@ void walk_statement(struct walk *walk, const Node *node, int64_t offset)
 	case T_VariableShowStmt:
 		return;
 	default:
-		WALK_VIOLATION(walk, VIOLATION_NOT_A_READ, offset, "not a query");
+		refuse_other(walk, offset);
 		if (node)
 			safety_refuse_statement(walk, node);
 		return;

@@ -754,8 +754,9 @@ static void test_advisory_says_what_is_wrong(void **state)
 	assert_float_equal(advisory.threshold.value, 0.5, 0);
 	assert_float_equal(advisory.value.value, 0.15, 0);
 	assert_string_equal(advisory.summary.ptr,
-			    "Band score 0.15 over the last 7 days, below 0.50: confidence does not predict "
-			    "correctness for app, prompt version v1 (45 cases, label source RESULT)");
+			    "Confidence does not predict correctness for app, prompt version v1: band score "
+			    "0.15 over the last 7 days, below 0.50 (45 cases, label source RESULT)");
+	assert_non_null(strstr(advisory.remedy.ptr, "never as right"));
 	episode.opening_group = STR("HIGH_CONFIDENCE");
 	episode.opening_group_cases = 30;
 	episode.opening_confidence = 0.82;
@@ -764,11 +765,13 @@ static void test_advisory_says_what_is_wrong(void **state)
 	episode.opening_group_accuracy = 0.52;
 	advisory = drift_publisher_advisory(&episode, arena);
 	assert_non_null(strstr(advisory.summary.ptr,
-			       "source RESULT). Confidence is too high: 45 % were right where it said 82 %, "
-			       "most surely at HIGH_CONFIDENCE (30 cases, 52 % right, said 95 %)"));
+			       "Confidence is too high: 45 % of 45 answers were right where it said 82 %, "
+			       "most surely at HIGH_CONFIDENCE (30 cases, 52 % right, said 95 %). Confidence "
+			       "does not predict"));
 	episode.opening_group_accuracy = 1;
 	advisory = drift_publisher_advisory(&episode, arena);
 	assert_non_null(strstr(advisory.summary.ptr, "Confidence is too low"));
+	assert_non_null(strstr(advisory.remedy.ptr, "right more often"));
 }
 
 static void test_advisory_says_what_changed(void **state)
@@ -788,9 +791,11 @@ static void test_advisory_says_what_changed(void **state)
 	assert_float_equal(advisory.drift_size.value, -0.214, 0);
 	assert_true(advisory.drift_since.set && advisory.drift_since.value == NOON_MS - HOUR_MS);
 	assert_false(advisory.threshold.set || advisory.value.set);
-	assert_string_equal(advisory.summary.ptr,
-			    "Answers are right less often than before at the same confidence, by 21 points "
-			    "since 2026-01-08T11:00:00Z, for app, model m1 (label source FEEDBACK)");
+	assert_string_equal(
+		advisory.summary.ptr,
+		"Answers are right less often than before at the same confidence since "
+		"2026-01-08T11:00:00Z: of 100, 21 fewer, for app, model m1 (label source FEEDBACK)");
+	assert_non_null(strstr(advisory.remedy.ptr, "what has changed since then"));
 	episode.direction = DRIFT_UNDERCONFIDENT;
 	episode.window_s = 3600;
 	episode.threshold = 0.5;
@@ -800,7 +805,8 @@ static void test_advisory_says_what_changed(void **state)
 	assert_true(str_is(advisory.drift_direction, "HIGHER"));
 	assert_float_equal(advisory.value.value, 0.25, 0);
 	assert_non_null(strstr(advisory.summary.ptr, "right more often than before"));
-	assert_non_null(strstr(advisory.summary.ptr, ". Band score 0.25 over the last hour"));
+	assert_non_null(strstr(advisory.summary.ptr, "band score 0.25 over the last hour"));
+	assert_non_null(strstr(advisory.remedy.ptr, "More answers are right"));
 	episode.changed = false;
 	advisory = drift_publisher_advisory(&episode, arena);
 	assert_false(str_present(advisory.drift_direction));
