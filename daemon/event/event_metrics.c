@@ -149,6 +149,28 @@ static void event_metrics_findings(struct event_metrics *event_metrics, const st
 	event_metrics_grading(event_metrics, scored->grading);
 }
 
+/* Confidence against correctness; nothing without both. */
+static void event_metrics_label(struct event_metrics *event_metrics, const struct scored_query *scored)
+{
+	const struct record_confidence *confidence = &scored->confidence;
+	const struct record_label *label = scored->label;
+	bool by_probability = str_is(confidence->level_by, "probability") && confidence->probability;
+	opt_double_t stated =
+		by_probability ? opt_double(confidence->probability->value) : confidence->overall;
+	if (!label || (unsigned)label->source >= EVENT_METRICS_SOURCES || !stated.set ||
+	    !(stated.value >= 0 && stated.value <= 1) || !(label->weight >= 0 && label->weight <= 1e6))
+		return;
+	unsigned band = (unsigned)(stated.value * EVENT_METRICS_BANDS);
+	struct event_metrics_band *to =
+		&event_metrics
+			 ->bands[label->source][band < EVENT_METRICS_BANDS ? band : EVENT_METRICS_BANDS - 1];
+	uint64_t weight = (uint64_t)llround(label->weight * 1e6);
+	add(&to->events, 1);
+	add(&to->weight, weight);
+	add(&to->correct, label->correct ? weight : 0);
+	add(&to->confidence, (uint64_t)llround(label->weight * stated.value * 1e6));
+}
+
 static void event_metrics_scored(struct event_metrics *event_metrics, const struct event *event)
 {
 	int level = event->scored->confidence.level;
@@ -156,6 +178,10 @@ static void event_metrics_scored(struct event_metrics *event_metrics, const stru
 	for (unsigned kind = 0; event->advisory && kind < ADVISORY_KIND_COUNT_; kind++)
 		if (event->advisory_kinds & 1u << kind)
 			add(&event_metrics->advisories[kind], 1);
+	if (event->scored->disposition)
+		add(&event_metrics->actions[event->scored->disposition->action], 1);
+	event_metrics_label(event_metrics, event->scored);
+	recent_note(event_metrics->recent, event->advisory);
 	if (event_metrics->segments)
 		event_metrics_segments_count(event_metrics->segments, event->scored);
 }

@@ -8,6 +8,7 @@
 #include "avro/advisory.h"
 #include "common/histogram.h"
 #include "event/event_metrics_segments.h"
+#include "event/recent.h"
 #include "event/record/facts.h"
 #include "kafka/publication.h"
 #include "target/target.h"
@@ -31,12 +32,22 @@ enum event_metrics_question { QUESTION_RELEVANCE, QUESTION_CORRECTNESS, QUESTION
 /* Whose verdicts are graded, and the classes of safety, then those of validation. */
 enum { EVENT_METRICS_VALIDATORS = 2, EVENT_METRICS_CLASSES = 8 };
 
+/* Bands of the confidence that a level is of, each a tenth; 1 belongs to the last. */
+enum { EVENT_METRICS_BANDS = 10 };
+
+/* Labelled events of a band. Weights are in millionths, and so is what they are sums of. */
+struct event_metrics_band {
+	_Atomic uint64_t events, weight, correct, confidence; /* confidence: weight × confidence */
+};
+
 struct event_metrics {
 	_Atomic uint64_t
 		scored[EVENT_METRICS_LEVELS]; /* by enum confidence_level, or EVENT_METRICS_NO_LEVEL */
 	_Atomic uint64_t dead[ERR_COUNT_];    /* by reason */
 	_Atomic uint64_t errors[ERR_COUNT_];  /* metrics of events that could not be had */
 	_Atomic uint64_t advisories[ADVISORY_KIND_COUNT_];
+	_Atomic uint64_t actions[EVENT_METRICS_ACTIONS]; /* by enum record_action */
+	struct event_metrics_band bands[EVENT_METRICS_SOURCES][EVENT_METRICS_BANDS];
 	_Atomic uint64_t verdicts[EVENT_METRICS_VERDICTS]; /* by enum safety_verdict */
 	_Atomic uint64_t validations[VALIDATION_STATUS_COUNT_];
 	_Atomic uint64_t evaluations[2]; /* not passed, passed */
@@ -48,6 +59,7 @@ struct event_metrics {
 	struct histogram stages[STAGE_COUNT_];
 	struct histogram whole;			 /* from reading to commit */
 	struct event_metrics_segments *segments; /* the pipeline's, or NULL */
+	struct recent *recent;			 /* likewise */
 };
 
 /* The event's outputs are committed. */

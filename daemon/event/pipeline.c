@@ -288,6 +288,7 @@ struct pipeline *pipeline_start(const struct pipeline_options *options)
 		.lenient = options->lenient,
 	};
 	pipeline->event_metrics.segments = event_metrics_segments_new(options->max_series);
+	pipeline->event_metrics.recent = recent_new();
 	queue_init(&pipeline->work, false);
 	pipeline->heartbeats = calloc(options->workers, sizeof *pipeline->heartbeats);
 	pipeline->ticker_list = calloc(options->workers, sizeof(struct heartbeat *));
@@ -319,6 +320,7 @@ void pipeline_stop(struct pipeline *pipeline)
 	incidents_log(pipeline->context.incidents, clock_monotonic_us(), true);
 	incidents_free(pipeline->context.incidents);
 	event_metrics_segments_free(pipeline->event_metrics.segments);
+	recent_free(pipeline->event_metrics.recent);
 	rate_limiter_free(pipeline->context.rate_limiter);
 	outages_free(pipeline->context.outages);
 	query_times_free(pipeline->context.query_times);

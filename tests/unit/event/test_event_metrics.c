@@ -30,15 +30,28 @@ static void a_scored_event_is_counted_by_what_its_record_says(void **state)
 	struct record_grade safe = { .classification = STR("FALSE_NEGATIVE") },
 			    accepted = { .classification = STR("FALSE_ACCEPTANCE") };
 	struct record_grading grading = { .safety = &safe, .upstream_validation = &accepted };
+	struct record_disposition disposition = { .action = RECORD_ACTION_VERIFY };
+	struct record_label label = { .correct = true, .source = LABEL_CORRECTNESS, .weight = 2.5 };
 	struct scored_query scored = {
 		.grading = &grading,
-		.confidence = { .level = LEVEL_MEDIUM },
+		.confidence = { .level = LEVEL_MEDIUM, .overall = { true, 0.8 } },
+		.label = &label,
+		.disposition = &disposition,
 		.safety = { .verdict = VERDICT_SAFE },
 		.result_validation = &validation,
 		.judge = { .relevance = &relevance, .correctness = &correctness, .cost = { true, 0.0125 } },
 		.evaluation = &evaluation,
 	};
-	struct advisory advisory = { 0 };
+	str_t kinds[] = { STR("LOW_CONFIDENCE"), STR("WRONG_ANSWER") };
+	struct record_recommendation reasons[] = { { STR("result_wrong"), STR("why") },
+						   { STR("low_confidence"), STR("") } };
+	struct advisory advisory = { .kinds = kinds,
+				     .kinds_count = 2,
+				     .reasons = reasons,
+				     .reasons_count = 2,
+				     .level = ENUM_ABSENT,
+				     .action = RECORD_ACTION_VERIFY,
+				     .summary = STR("r\u00e4t") };
 	struct record_error errors[] = { { .code = STR("target_lost") }, { .code = STR("target_lost") } };
 	struct output outputs[] = { { .topic = OUTPUT_SCORED, .value = STR("12345") },
 				    { .topic = OUTPUT_ADVISORY, .value = STR("123") } };
@@ -55,7 +68,22 @@ static void a_scored_event_is_counted_by_what_its_record_says(void **state)
 		.publication = { .outputs = outputs, .outputs_count = 2 },
 	};
 	(void)state;
+	event_metrics.recent = recent_new();
 	event_metrics_event(&event_metrics, &event);
+	const struct event_metrics_band *band = &event_metrics.bands[LABEL_CORRECTNESS][8];
+	assert_int_equal(event_metrics_get(&band->events), 1);
+	assert_int_equal(event_metrics_get(&band->weight), 2500000);
+	assert_int_equal(event_metrics_get(&band->correct), 2500000);
+	assert_int_equal(event_metrics_get(&band->confidence), 2000000);
+	assert_int_equal(event_metrics_get(&event_metrics.actions[RECORD_ACTION_VERIFY]), 1);
+	struct recent_advisory told[RECENT_ADVISORIES];
+	assert_int_equal(recent_read(event_metrics.recent, told), 1);
+	assert_string_equal(told[0].kinds, "LOW_CONFIDENCE, WRONG_ANSWER");
+	assert_string_equal(told[0].codes, "result_wrong, low_confidence");
+	assert_string_equal(told[0].action, "VERIFY");
+	assert_string_equal(told[0].level, "");
+	recent_free(event_metrics.recent);
+	event_metrics.recent = NULL;
 	assert_int_equal(event_metrics_get(&event_metrics.scored[LEVEL_MEDIUM]), 1);
 	assert_int_equal(sum(event_metrics.scored, EVENT_METRICS_LEVELS), 1);
 	assert_int_equal(sum(event_metrics.dead, ERR_COUNT_), 0);
