@@ -21,6 +21,7 @@ static inline bool config_engine_is_file(enum config_engine engine)
 
 enum config_user_functions { CONFIG_FUNCTIONS_NON_VOLATILE, CONFIG_FUNCTIONS_NONE, CONFIG_FUNCTIONS_LIST };
 enum config_foreign_tables { CONFIG_FOREIGN_READ, CONFIG_FOREIGN_REFUSE };
+enum config_show_texts { CONFIG_TEXTS_LOCAL, CONFIG_TEXTS_ALWAYS, CONFIG_TEXTS_NEVER };
 enum config_large_results { CONFIG_TRUNCATE, CONFIG_STREAM };
 enum config_provider { CONFIG_OPENAI, CONFIG_ANTHROPIC };
 enum config_saturated { CONFIG_SATURATED_SKIP, CONFIG_SATURATED_WAIT };
@@ -243,6 +244,7 @@ struct config_http {
 	bool configured;
 	const char *listen; /* "address:port"; "": no server */
 	int64_t max_series;
+	enum config_show_texts show_texts;
 };
 
 struct config_pipeline {

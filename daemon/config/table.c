@@ -8,6 +8,7 @@ static const char *const engines[] = {
 };
 static const char *const user_functions[] = { "non_volatile", "none", "list", NULL };
 static const char *const foreign_tables[] = { "read", "refuse", NULL };
+static const char *const show_texts[] = { "local", "always", "never", NULL };
 static const char *const large_results[] = { "truncate", "stream", NULL };
 static const char *const providers[] = { "openai", "anthropic", NULL };
 static const char *const saturated[] = { "skip", "wait", NULL };

@@ -5,6 +5,8 @@
 #include "common/terminal.h"
 #include "http/accept.h"
 #include "http/server.h"
+#include "http/status.h"
+#include "http/watch.h"
 #include "kafka/reason.h"
 
 #include <inttypes.h>
@@ -27,7 +29,11 @@ struct monitor {
 	char text[640];
 	const char *reason; /* the text; NULL: the view tells */
 	bool shown;
+	bool texts; /* of events are shown */
 	struct monitor_view view;
+	struct history history;
+	struct changes changes;
+	struct watch watch;
 };
 
 /* ---- what is to be told; the mutex is held ---- */
@@ -131,15 +137,11 @@ static void append_refusal(struct publisher *publisher, struct buf *body)
 	buf_append_char(body, '\n');
 }
 
-static unsigned answer_readyz(struct http_page *page, void *context)
+/* Lines that say why it is unready; the mutex is held. */
+static void append_reason(const struct monitor *monitor, const char *reason, struct buf *body)
 {
 	_cleanup_(buf_free) struct buf text = BUF_INIT; /* may quote what others have said */
-	struct monitor *monitor = context;
-	pthread_mutex_lock(&monitor->mutex);
-	const char *reason = unready(monitor);
-	if (!reason)
-		buf_append_text(&text, "ready\n");
-	else if (reason == no_right || reason == standing_still)
+	if (reason == no_right || reason == standing_still)
 		append_stops(&monitor->view.parts, &text);
 	else if (reason == refused)
 		append_refusal(monitor->view.parts.publisher, &text);
@@ -147,16 +149,127 @@ static unsigned answer_readyz(struct http_page *page, void *context)
 		buf_printf(&text, "%s\n", reason);
 	else
 		append_awaited(&text, reason);
+	terminal_append_lines(body, buf_str(&text));
+}
+
+static unsigned answer_readyz(struct http_page *page, void *context)
+{
+	struct monitor *monitor = context;
+	pthread_mutex_lock(&monitor->mutex);
+	const char *reason = unready(monitor);
+	if (reason)
+		append_reason(monitor, reason, &page->body);
+	else
+		buf_append_text(&page->body, "ready\n");
 	pthread_mutex_unlock(&monitor->mutex);
-	terminal_append_lines(&page->body, buf_str(&text));
 	return reason ? STATUS_UNAVAILABLE : STATUS_OK;
 }
 
+/* ---- the status page; the mutex is held ---- */
+
+/* Whether it is ready or stuck, and why. */
+static void look_at_readiness(struct monitor *monitor, int64_t now_ms, struct buf *reason)
+{
+	const struct heartbeat *stuck = find_stuck(monitor);
+	const char *why = unready(monitor);
+	if (stuck)
+		buf_printf(reason, "the %s thread is stuck\n", stuck->name);
+	if (why)
+		append_reason(monitor, why, reason);
+	watch_readiness(&monitor->watch, now_ms, !why, stuck != NULL, reason->len ? reason->data : "",
+			&monitor->changes);
+}
+
+static void tick(void *context)
+{
+	_cleanup_(buf_free) struct buf reason = BUF_INIT;
+	struct monitor *monitor = context;
+	int64_t now_ms = clock_wall_ms();
+	pthread_mutex_lock(&monitor->mutex);
+	look_at_readiness(monitor, now_ms, &reason);
+	if (monitor->shown) {
+		const struct metrics_parts *parts = &monitor->view.parts;
+		struct history_totals totals;
+		struct source_lag lag = { 0 };
+		watch_parts(&monitor->watch, now_ms, parts, &monitor->changes);
+		status_totals(parts, &totals);
+		if (parts->source)
+			source_lag(parts->source, &lag);
+		history_note(&monitor->history, now_ms, &totals, lag.oldest_age_ms);
+	}
+	pthread_mutex_unlock(&monitor->mutex);
+}
+
+/* The caller frees it and its reason. */
+static struct status *status_of(struct monitor *monitor)
+{
+	struct status *status = calloc(1, sizeof *status);
+	if (!status)
+		abort();
+	status->now_ms = clock_wall_ms();
+	status->started_ms = (int64_t)(monitor->started_seconds * 1000);
+	status->texts = monitor->texts;
+	status->shown = monitor->shown;
+	look_at_readiness(monitor, status->now_ms, &status->reason);
+	status->ready = monitor->watch.ready;
+	status->stuck = monitor->watch.stuck;
+	status->since_ms = monitor->watch.since_ms;
+	status_gather(monitor->shown ? &monitor->view.parts : &(struct metrics_parts){ 0 }, status);
+	history_minutes(&monitor->history, status->now_ms, status->minutes);
+	history_hours(&monitor->history, status->now_ms, status->hours);
+	status->changes_count = changes_read(&monitor->changes, status->changes);
+	return status;
+}
+
+static unsigned answer_status_by(struct http_page *page, struct monitor *monitor, bool live)
+{
+	pthread_mutex_lock(&monitor->mutex);
+	struct status *status = status_of(monitor);
+	pthread_mutex_unlock(&monitor->mutex);
+	page->content_type = "text/html; charset=utf-8";
+	page->policy = STATUS_POLICY;
+	status_write_page(status, live, &page->body);
+	buf_free(&status->reason);
+	free(status);
+	return STATUS_OK;
+}
+
+static unsigned answer_status(struct http_page *page, void *context)
+{
+	return answer_status_by(page, context, false);
+}
+
+static unsigned answer_status_live(struct http_page *page, void *context)
+{
+	return answer_status_by(page, context, true);
+}
+
+static unsigned answer_status_json(struct http_page *page, void *context)
+{
+	struct monitor *monitor = context;
+	pthread_mutex_lock(&monitor->mutex);
+	struct status *status = status_of(monitor);
+	pthread_mutex_unlock(&monitor->mutex);
+	page->content_type = "application/json";
+	status_write_json(status, &page->body);
+	buf_free(&status->reason);
+	free(status);
+	return STATUS_OK;
+}
+
+static unsigned answer_status_css(struct http_page *page, void *context)
+{
+	(void)context;
+	page->content_type = "text/css; charset=utf-8";
+	buf_append_text(&page->body, status_style);
+	return STATUS_OK;
+}
+
 static const struct http_route routes[] = {
-	{ "/metrics", answer_metrics },
-	{ "/healthz", answer_healthz },
-	{ "/readyz", answer_readyz },
-	{ NULL, NULL },
+	{ "/metrics", answer_metrics },		{ "/healthz", answer_healthz },
+	{ "/readyz", answer_readyz },		{ "/status", answer_status },
+	{ "/status/live", answer_status_live }, { "/status.json", answer_status_json },
+	{ "/status.css", answer_status_css },	{ NULL, NULL },
 };
 
 /* ---- life ---- */
@@ -167,7 +280,8 @@ static void monitor_free(struct monitor *monitor)
 	free(monitor);
 }
 
-err_t monitor_start(const char *address, struct monitor **ret_monitor, struct err_detail *detail)
+err_t monitor_start(const char *address, enum monitor_texts texts, struct monitor **ret_monitor,
+		    struct err_detail *detail)
 {
 	struct process_figures figures;
 	struct monitor *monitor = calloc(1, sizeof *monitor);
@@ -178,13 +292,20 @@ err_t monitor_start(const char *address, struct monitor **ret_monitor, struct er
 	monitor->reason = monitor->text;
 	monitor->started_seconds =
 		process_read(&figures) ? figures.start_time_seconds : (double)clock_wall_ms() / 1000;
-	const struct http_options options = { .address = address, .routes = routes, .context = monitor };
+	const struct http_options options = {
+		.address = address, .routes = routes, .context = monitor, .tick = tick
+	};
 	err_t err = http_start(&options, &monitor->server, detail);
 	if (err) {
 		monitor_free(monitor);
 		return err;
 	}
-	log_notice("metrics are at http://%s/metrics", http_address(monitor->server));
+	pthread_mutex_lock(&monitor->mutex);
+	monitor->texts = texts == MONITOR_TEXTS_ALWAYS ||
+			 (texts == MONITOR_TEXTS_LOCAL && http_is_loopback(monitor->server));
+	pthread_mutex_unlock(&monitor->mutex);
+	log_notice("metrics are at http://%s/metrics, the status page is at /status there",
+		   http_address(monitor->server));
 	*ret_monitor = monitor;
 	return ERR_OK;
 }

@@ -6,6 +6,8 @@
  *   /readyz   200 while events can be scored: started, a member of the group, Kafka within reach; else 503
  *             and what it waits for, which rights are missing or which partitions stand still and what
  *             mends them, or why outputs are not taken
+ *   /status   a page for people: whether it is well, since when, what waits for what, what changed, and what
+ *             was scored lately; /status/live loads itself again, /status.json is the same for programs
  *
  * Runs from before the first part is started until the last one has ended. What it knows of the parts it
  * reads from counters, and never waits for them. All functions are for any thread; a NULL monitor is fine.
@@ -16,8 +18,13 @@
 
 struct monitor;
 
+/* Whether /status shows texts of events (summaries of advisories): only where nobody but this machine can
+ * reach it, always, or never. */
+enum monitor_texts { MONITOR_TEXTS_LOCAL, MONITOR_TEXTS_ALWAYS, MONITOR_TEXTS_NEVER };
+
 /* Listens at the address. ERR_CONFIG_RANGE or ERR_HTTP_LISTEN: see listen.h. */
-err_t monitor_start(const char *address, struct monitor **ret_monitor, struct err_detail *detail);
+err_t monitor_start(const char *address, enum monitor_texts texts, struct monitor **ret_monitor,
+		    struct err_detail *detail);
 
 /* Ends it, at once, whoever is connected. */
 void monitor_stop(struct monitor *monitor);

@@ -28,6 +28,7 @@ struct http_server {
 	struct list connections; /* the thread's, the oldest first; without those that are over */
 	struct list over;	 /* shut down, to be closed by the library */
 	uint64_t round;		 /* of the library's runs */
+	int64_t next_tick_us;
 	int epoll_fd;
 	int stop_fd; /* eventfd */
 	struct pool *pool;
@@ -48,7 +49,7 @@ struct connection {
 /* ---- requests ---- */
 
 static enum MHD_Result respond(struct MHD_Connection *connection, unsigned status, const char *content_type,
-			       struct buf *body)
+			       const char *policy, struct buf *body)
 {
 	size_t len = body->len;
 	struct MHD_Response *response =
@@ -59,6 +60,10 @@ static enum MHD_Result respond(struct MHD_Connection *connection, unsigned statu
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
 	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+	if (policy) {
+		MHD_add_response_header(response, "Content-Security-Policy", policy);
+		MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+	}
 	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
 		MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
 	enum MHD_Result result = MHD_queue_response(connection, status, response);
@@ -70,7 +75,7 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status
 {
 	struct buf body = BUF_INIT;
 	buf_printf(&body, "%s\n", reason);
-	return respond(connection, status, plain_text, &body);
+	return respond(connection, status, plain_text, NULL, &body);
 }
 
 static const struct http_route *find_route(const struct http_server *server, const char *path)
@@ -113,7 +118,7 @@ static enum MHD_Result answer(const struct http_server *server, struct MHD_Conne
 				  .accept = accept.len ? accept.data : "" };
 	buf_reserve(&page.body, 1);
 	unsigned status = route->answer(&page, server->options.context);
-	return respond(connection, status, page.content_type, &page.body);
+	return respond(connection, status, page.content_type, page.policy, &page.body);
 }
 
 static void note_request(struct MHD_Connection *mhd)
@@ -254,6 +259,15 @@ static int round_ms(struct http_server *server)
 	return (int)timeout_ms;
 }
 
+static void tick(struct http_server *server)
+{
+	int64_t now_us = clock_monotonic_us();
+	if (!server->options.tick || now_us < server->next_tick_us)
+		return;
+	server->next_tick_us = now_us + INT64_C(1000) * HTTP_TICK_MS;
+	server->options.tick(server->options.context);
+}
+
 static void server_main(void *context, unsigned index)
 {
 	struct http_server *server = context;
@@ -269,6 +283,7 @@ static void server_main(void *context, unsigned index)
 		MHD_run(server->daemon);
 		make_room(server);
 		end_overdue(server);
+		tick(server);
 	}
 	heartbeat_stop(&server->heartbeat);
 }
@@ -354,6 +369,11 @@ void http_stop(struct http_server *server)
 const char *http_address(const struct http_server *server)
 {
 	return server->listener.name;
+}
+
+bool http_is_loopback(const struct http_server *server)
+{
+	return server->listener.loopback;
 }
 
 struct heartbeat *http_heartbeat(struct http_server *server)

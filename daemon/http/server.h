@@ -13,7 +13,7 @@
 #include "common/buf.h"
 #include "common/heartbeat.h"
 
-enum { HTTP_CONNECTIONS = 64, HTTP_CONNECTION_MS = 5000, HTTP_HEAD_BYTES = 16384 };
+enum { HTTP_CONNECTIONS = 64, HTTP_CONNECTION_MS = 5000, HTTP_HEAD_BYTES = 16384, HTTP_TICK_MS = 1000 };
 
 struct http_server;
 
@@ -21,6 +21,7 @@ struct http_page {
 	struct buf body;	  /* to be filled */
 	const char *content_type; /* static text; text/plain unless the route says otherwise */
 	const char *accept;	  /* what the client takes, by its Accept headers; "": it does not say */
+	const char *policy;	  /* its Content-Security-Policy; NULL: none */
 };
 
 struct http_route {
@@ -35,6 +36,9 @@ struct http_options {
 	const struct http_route *routes; /* ends with a path of NULL; outlives the server */
 	void *context;			 /* of the routes */
 	int64_t connection_ms;		 /* 0: HTTP_CONNECTION_MS */
+
+	/* Called by the server's thread every HTTP_TICK_MS or so, or NULL; must not wait. */
+	void (*tick)(void *context);
 };
 
 /* Listens and starts the thread. ERR_CONFIG_RANGE or ERR_HTTP_LISTEN: see listen.h. */
@@ -46,5 +50,8 @@ void http_stop(struct http_server *server);
 
 /* Where it listens, with the port that it has. */
 const char *http_address(const struct http_server *server);
+
+/* Whether nobody but this machine can reach it. */
+bool http_is_loopback(const struct http_server *server);
 
 struct heartbeat *http_heartbeat(struct http_server *server);

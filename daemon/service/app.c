@@ -211,7 +211,10 @@ static err_t start_monitor(struct app *app, struct err_detail *detail)
 	const struct config_http *http = &app->config->http;
 	if (!http->configured || !*http->listen)
 		return ERR_OK;
-	return monitor_start(http->listen, &app->monitor, detail);
+	const enum monitor_texts texts = http->show_texts == CONFIG_TEXTS_ALWAYS  ? MONITOR_TEXTS_ALWAYS
+					 : http->show_texts == CONFIG_TEXTS_NEVER ? MONITOR_TEXTS_NEVER
+										  : MONITOR_TEXTS_LOCAL;
+	return monitor_start(http->listen, texts, &app->monitor, detail);
 }
 
 static err_t start_judge(struct app *app, struct err_detail *detail)

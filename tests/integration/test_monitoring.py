@@ -3,9 +3,11 @@ and a journal that tells of many events in few lines."""
 
 import collections
 import contextlib
+import html.parser
 import json
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -218,3 +220,101 @@ def test_many_dead_letters_are_few_lines_that_tell_how_many(rig):
     assert sum(reasons.values()) == count and reasons["unknown_framing"] == count // 5, reasons
     assert f"(first: {rig.topics.input}/" in lines[0]
     assert "\x1b" not in daemon.log() and "\x07" not in daemon.log()
+
+
+# ---- the status page ----
+
+
+class Outline(html.parser.HTMLParser):
+    """The texts of a page and its tags, of which each is closed where HTML wants that."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.texts, self.open = collections.Counter(), [], []
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags[tag] += 1
+        assert not any(name.startswith("on") for name, _ in attributes)
+        if tag not in ("meta", "link"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags[tag] += 1
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def page_of(daemon, path):
+    with urllib.request.urlopen(f"http://127.0.0.1:{daemon.http_port}{path}", timeout=60) as reply:
+        return reply.headers, reply.read().decode()
+
+
+def test_the_status_page_says_what_metrics_say(busy):
+    now = openmetrics.Metrics(busy.daemon)
+    headers, text = page_of(busy.daemon, "/status.json")
+    status = json.loads(text)
+    assert headers["Content-Type"] == "application/json"
+    assert status["ready"] and not status["stuck"] and status["reason"] is None
+    totals = status["totals"]
+    for level in ("HIGH", "MEDIUM", "LOW", "VERY_LOW"):
+        assert totals["levels"][f"{level}_CONFIDENCE"] == now.value("assayd_events_finished", level=f"{level}_CONFIDENCE")
+    for action, count in totals["actions"].items():
+        assert count == sum(record["disposition"]["action"] == action for record in busy.records)
+    assert totals["dead_letters"] == 1 and status["received"] == len(busy.records) + 1
+    assert [target["name"] for target in status["targets"]] == ["shop"] and status["targets"][0]["up"]
+    assert status["judges"][0]["requests"] == now.value("assayd_judge_requests")
+    assert status["partitions"] == {"assigned": 2, "paused": 0, "stopped": 0, "recreated": 0}
+    assert sum(len(bands) for bands in status["reliability"].values()) >= 1
+    for bands in status["reliability"].values():
+        assert all(0 <= band["correct"] <= 1 and band["from"] <= band["confidence"] <= band["to"] for band in bands)
+
+    # The history is told once a second.
+    deadline = time.monotonic() + 30
+    while sum(span["dead_letters"] for span in status["minutes"]) == 0:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+        status = json.loads(page_of(busy.daemon, "/status.json")[1])
+    scored = sum(sum(span["actions"].values()) for span in status["hours"])
+    assert scored == len(busy.records) == sum(sum(span["actions"].values()) for span in status["minutes"])
+    assert (len(status["minutes"]), len(status["hours"])) == (180, 24)
+
+    told = {advisory["event_id"]: advisory for advisory in status["advisories"]}
+    unsafe = next(record for record in busy.records if record["safety"]["verdict"] == "UNSAFE")
+    assert told[str(unsafe["event_id"])]["kinds"].startswith("UNSAFE_QUERY")
+    assert unsafe["disposition"]["reasons"][0]["text"] in told[str(unsafe["event_id"])]["summary"]
+
+
+def test_the_status_page_is_plain_markup(busy):
+    """Nothing of others becomes markup, and the browser is told to run nothing."""
+    busy.send([events.message(events.sure("DELETE FROM orders -- <script>alert(1)</script>", target="<b onload='x'>&\u202e",
+                                          application="</code><img src=x onerror=alert(1)>"))])
+    busy.scored(len(busy.records) + 1)
+    headers, page = page_of(busy.daemon, "/status")
+    assert headers["Content-Type"] == "text/html; charset=utf-8"
+    assert "default-src 'none'" in headers["Content-Security-Policy"] and "unsafe" not in headers["Content-Security-Policy"]
+    outline = Outline(page)
+    assert outline.tags["script"] == outline.tags["style"] == outline.tags["img"] == outline.tags["b"] == 0
+    assert outline.tags["main"] == outline.tags["h1"] == 1 and outline.tags["svg"] >= 4
+    text = "".join(outline.texts)
+    assert "</code><img src=x onerror=alert(1)>" in text and "<b onload='x'>&\\u202e" in text
+    assert "Ready since" in " ".join(text.split())
+    assert page_of(busy.daemon, "/status.css")[0]["Content-Type"] == "text/css; charset=utf-8"
+    assert 'http-equiv="refresh"' in page_of(busy.daemon, "/status/live")[1] and 'http-equiv="refresh"' not in page
+
+
+def test_the_status_page_tells_what_changed(busy):
+    busy.daemon.signal(signal.SIGHUP)
+    deadline = time.monotonic() + 30
+    while True:
+        changes = [change["text"] for change in json.loads(page_of(busy.daemon, "/status.json")[1])["changes"]]
+        if "the configuration was loaded again" in changes:
+            break
+        assert time.monotonic() < deadline, changes
+        time.sleep(0.2)
+    assert "ready" in changes

@@ -171,6 +171,7 @@ unit_test(http/exposition THREADS WAITS COVERS http/exposition)
 unit_test(http/history COVERS http/history http/changes)
 unit_test(http/host THREADS WAITS COVERS http/host)
 unit_test(http/listen THREADS WAITS COVERS http/listen)
+unit_test(http/markup COVERS http/markup)
 unit_test(http/server THREADS WAITS COVERS http/server)
 
 unit_test(judge/cache THREADS WAITS COVERS judge/cache judge/digest_table)
