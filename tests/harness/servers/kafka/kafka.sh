@@ -1,7 +1,8 @@
 #!/bin/bash
 # One Apache Kafka broker (KRaft, a single node) for tests, in a temporary folder on free ports of 127.0.0.1.
 #
-#   kafka.sh fetch                  resolves the broker's class path through Maven once, into the cache
+#   kafka.sh fetch                  resolves the broker's class path through Maven once, into the cache, and keeps its classes
+#                                   there as Java has read them, which halves what a start takes
 #   kafka.sh start [--owner PID] [--behind PORT]… [--login] [--user NAME]… [--tls FOLDER] [--set NAME=VALUE]…
 #       fetches if need be, starts a broker, waits until it serves and prints, one a line:
 #           dir=FOLDER              names the broker to the commands below
@@ -35,6 +36,7 @@ version=$(sed -n 's:.*<kafka.version>\(.*\)</kafka.version>.*:\1:p' "$(dirname "
 readonly version
 readonly jars=$cache/kafka-$version
 readonly formatted=$cache/kafka-$version-formatted
+readonly classes=$cache/kafka-$version-classes
 
 fetch() {
 	[ -d "$jars" ] && return 0
@@ -66,12 +68,26 @@ free_port() {
 	fail "no free port"
 }
 
-# java FOLDER CLASS ARGUMENT…: becomes that program.
+# java FOLDER CLASS ARGUMENT…: becomes that program. With CLASSES_INTO=FILE it keeps the classes that it has read there, when
+# it ends in order; those that are kept are passed over by another Java and another class path.
 java() {
-	local dir=$1
+	local dir=$1 sharing=()
 	shift
 	cd "$dir"
-	exec "$java_home/bin/java" -Xmx512m -Xms128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 "-Djava.io.tmpdir=$dir" -cp "$jars/*:$dir" "$@"
+	[ ! -e "$classes" ] || sharing=("-XX:SharedArchiveFile=$classes")
+	[ -z "${CLASSES_INTO:-}" ] || sharing=("-XX:ArchiveClassesAtExit=$CLASSES_INTO")
+	exec "$java_home/bin/java" -Xmx512m -Xms128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 ${sharing[@]+"${sharing[@]}"} \
+		"-Djava.io.tmpdir=$dir" "-Dlog4j.configuration=file:$dir/log4j.properties" -cp "$jars/*" "$@"
+}
+
+# Those of a broker; where they cannot be kept, brokers take longer to start, and that is all.
+keep_classes() {
+	local into facts dir
+	[ ! -e "$classes" ] && [ -z "${KAFKA_BOOTSTRAP:-}" ] || return 0
+	into=$(mktemp -u "$cache/classes.XXXXXX")
+	facts=$(CLASSES_INTO=$into "$self" start --owner $$ 2>/dev/null) || return 0
+	dir=$(sed -n 's/^dir=//p' <<<"$facts")
+	"$self" halt "$dir" && "$self" stop "$dir" && mv -f "$into" "$classes" 2>/dev/null || true
 }
 
 # add_users FOLDER PORT USER…: who comes in by another listener (ANONYMOUS) needs no permission.
@@ -194,7 +210,7 @@ format_storage() {
 		sed -i "s:^cluster.id=.*:cluster.id=$(new_id):; s:^directory.id=.*:directory.id=$(new_id):" "$dir/data/meta.properties"
 		return
 	fi
-	(java "$dir" kafka.tools.StorageTool format -t "$(new_id)" -c "$dir/server.properties" ${scram[@]+"${scram[@]}"}) \
+	(CLASSES_INTO="" java "$dir" kafka.tools.StorageTool format -t "$(new_id)" -c "$dir/server.properties" ${scram[@]+"${scram[@]}"}) \
 		>"$dir/format.log" 2>&1 || return 1
 	[ ${#scram[@]} = 0 ] || return 0
 	if work=$(mktemp -d "$cache/format.XXXXXX" 2>/dev/null); then
@@ -285,7 +301,7 @@ stop() {
 command=${1:-}
 [ $# -gt 0 ] && shift
 case $command in
-fetch) fetch ;;
+fetch) fetch && keep_classes ;;
 start) start "$@" ;;
 serve) java "$1" kafka.Kafka "$1/server.properties" ;;
 kill | halt | resume | restart | stop)
