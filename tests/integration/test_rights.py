@@ -12,7 +12,7 @@ from permissions import DESCRIBE, GROUP, READ, TOPIC, TRANSACTIONAL_ID, WRITE, P
 from servers import Kafka, headers_of
 
 USER = "assayd"
-HOLD_S = 8  # a producer a second would show
+HOLD_S = 5  # a producer a second would show
 
 
 @pytest.fixture(scope="module")
