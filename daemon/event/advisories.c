@@ -350,7 +350,8 @@ static str_t summary_of(const struct raised *raised, const struct advisory *advi
 	enum disposition_action action = disposition->action;
 	size_t decisive = 1; /* reasons, those that allow no more than the action */
 	while (decisive < disposition->count && decisive < REASONS_SUMMARISED &&
-	       disposition_finding_action(disposition->findings[decisive]) == action)
+	       disposition_finding_action(disposition->findings[decisive]) == action &&
+	       !follows_from_outage(raised->event, disposition->findings[decisive]))
 		decisive++;
 	bool slow_alone = raised->kinds == 1u << ADVISORY_PERFORMANCE_REGRESSION;
 	size_t i = slow_alone ? disposition->count : 0, end = i + decisive;

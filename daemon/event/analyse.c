@@ -162,9 +162,10 @@ static void choose_target(struct record_facts *facts, const struct event_context
 	if (analysis->catalog)
 		return;
 	str_t why = targets_catalog_error(targets, target, facts->arena);
-	str_t message = str_present(why) ? arena_printf(facts->arena, "its catalog cannot be read: " STR_FMT,
-							STR_ARG(why))
-					 : STR("its catalog has not been read yet");
+	bool failed = str_present(why);
+	str_t message = arena_printf(facts->arena, "the catalog of target \"%s\" %s" STR_FMT, target->name,
+				     failed ? "cannot be read: " : "has not been read yet",
+				     STR_ARG(failed ? why : STR("")));
 	record_add_error(facts, "technical", ERR_CATALOG_UNAVAILABLE, message.ptr);
 }
 

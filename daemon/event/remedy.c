@@ -147,6 +147,10 @@ static const char *remedy_of_unavailable(const struct event *event)
 	if (event->facts.analysis.catalog && reason_target_denied(event->scored))
 		return "The database's owner grants assayd's role SELECT on what the message names. The "
 		       "target answers: only queries of that lack a verdict. The query is not at fault.";
+	if (event->facts.analysis.target && event->facts.analysis.dialect == SQL_SQLITE)
+		return "The operator of assayd looks whether the target's file is there and can be read "
+		       "(assayd check tries it). The query is not at fault. Events of this target are not "
+		       "validated meanwhile; this is said once until it can be read again.";
 	return NULL;
 }
 
@@ -286,7 +290,7 @@ const char *remedy_of_slowness(bool than_truth)
 	return than_truth ? "Compare sql with truth_sql, which does the same in less time: the "
 			    "application's owner prefers the cheaper form in the prompt's examples, or the "
 			    "database's owner adds what its plan lacks, such as an index."
-			  : "The same query was quick before, and runs in the same database: the database's "
+			  : "The same query was quick before: the database's "
 			    "owner looks what has changed there (more data, another plan, an index that is "
 			    "gone, other work at that time).";
 }

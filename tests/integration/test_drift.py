@@ -74,7 +74,7 @@ def test_an_episode_opens_once_is_told_and_closes(rig):
             "overconfident", "model-a", "v1")
         assert (advisory["threshold"], advisory["value"]) == (0.5, 0.0)
         assert "overconfident" in advisory["summary"]
-        assert "Confidence is too high: 0 % were right where it said" in advisory["summary"]
+        assert " answers were right where it said" in advisory["summary"] and "Confidence is too high: 0 % of" in advisory["summary"]
         for absent in ("level", "event_id", "occurred_at", "topic", "partition", "offset", "target"):
             assert advisory[absent] is None, absent
 

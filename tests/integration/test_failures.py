@@ -173,7 +173,7 @@ def test_target_that_was_never_there(rig, own_target):
             (wire.ADVISORY.decode(message.value()) for message in rig.kafka.read(rig.topics.advisory, 2, settle=0.5))}
     away, of_unsafe = told[str(record["event_id"])], told[str(unsafe["event_id"])]
     assert len(told) == 2 and away["kinds"] == ["TARGET_UNAVAILABLE"] and away["action"] == "VERIFY"
-    assert "shop" in away["summary"] and record["disposition"]["reasons"][0]["code"] == "safety_unknown"
+    assert "the catalog of target \"shop\" cannot be read: " in away["summary"] and record["disposition"]["reasons"][0]["code"] == "target_unavailable"
     assert of_unsafe["kinds"] == ["UNSAFE_QUERY", "LOW_CONFIDENCE"], "that it is away is said once"
 
     own_target.resume()

@@ -110,6 +110,20 @@ static str_t one_line(struct buf *text, struct arena *arena)
 	return line;
 }
 
+/* The only value of each side, where results have no more and may be shown. */
+static bool summarise_values(const struct validation_result *result, bool hidden, struct buf *text)
+{
+	const struct compare_explanation *why = result->explanation;
+	if (hidden || why->generated_columns != 1 || why->truth_columns != 1 || result->generated.rows != 1 ||
+	    result->truth.rows != 1 || why->missing_rows_count != 1 || why->extra_rows_count != 1)
+		return false;
+	str_t ours = why->extra_rows[0].items[0], theirs = why->missing_rows[0].items[0];
+	buf_printf(text, "returned " STR_FMT ", the truth is " STR_FMT,
+		   STR_ARG(str_present(ours) ? ours : STR("NULL")),
+		   STR_ARG(str_present(theirs) ? theirs : STR("NULL")));
+	return true;
+}
+
 /* Of rows that were not fetched or counted nothing is said as if it were known. */
 static void summarise_rows(const struct validation_result *result, struct buf *text)
 {
@@ -133,7 +147,7 @@ static void summarise_rows(const struct validation_result *result, struct buf *t
 
 /* What results differ in. */
 static void summarise(const struct validation_result *result, const struct record_explanation *from,
-		      struct buf *text)
+		      bool hidden, struct buf *text)
 {
 	if (!result->schema_match) {
 		buf_printf(text, "returned %" PRId64 " columns, the truth has %" PRId64,
@@ -142,7 +156,7 @@ static void summarise(const struct validation_result *result, const struct recor
 		append_names(text, "; not in the truth: ", from->columns_extra, from->columns_extra_count);
 	} else if (from->other_order) {
 		buf_printf(text, "the %" PRId64 " rows of the truth, in another order", result->truth.rows);
-	} else {
+	} else if (!summarise_values(result, hidden, text)) {
 		summarise_rows(result, text);
 	}
 }
@@ -160,7 +174,7 @@ static struct record_explanation *explain_difference(const struct record_builder
 	record->truth_columns = (int64_t)from->truth_columns;
 	record->other_order = from->other_order;
 	copy_names(record, from, &names);
-	summarise(result, record, &text);
+	summarise(result, record, hidden, &text);
 	record->summary = one_line(&text, arena);
 	record->rows_missing = copy_rows(from->missing_rows, from->missing_rows_count, hidden, arena);
 	record->rows_missing_count = from->missing_rows_count;
@@ -168,6 +182,13 @@ static struct record_explanation *explain_difference(const struct record_builder
 	record->rows_extra_count = from->extra_rows_count;
 	record->shortened = from->shortened;
 	return record;
+}
+
+/* Whether it was our bound that ended the query: a server may have a shorter one. */
+static bool reached_bound(const struct record_builder *builder, const struct validation_result *result)
+{
+	const struct target_settings *target = builder->facts->analysis.target;
+	return target && result->generated.time_ms >= 0.9 * (double)target->statement_timeout_ms;
 }
 
 static struct record_explanation *explain_failure(const struct record_builder *builder,
@@ -189,8 +210,12 @@ static struct record_explanation *explain_failure(const struct record_builder *b
 			? &result->truth
 			: &result->generated;
 	struct buf text = BUF_INIT;
-	buf_printf(&text, "%s%s" STR_FMT, what[result->status], str_present(message) ? ": " : "",
-		   STR_ARG(message));
+	if (result->status == VALIDATION_TIMEOUT && reached_bound(builder, result))
+		buf_printf(&text, "the query did not end within %g s (targets.statement_timeout_ms)",
+			   (double)builder->facts->analysis.target->statement_timeout_ms / 1000);
+	else
+		buf_printf(&text, "%s%s" STR_FMT, what[result->status], str_present(message) ? ": " : "",
+			   STR_ARG(message));
 	if (failed->sqlstate[0])
 		buf_printf(&text, " (%s)", failed->sqlstate);
 	else if (failed->code > 1) /* SQLite's 1 is any error */

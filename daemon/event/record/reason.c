@@ -93,8 +93,12 @@ static str_t invalid_text(const struct reason_parts *reason)
 	if (offset <= 0)
 		return arena_printf(reason->arena, "no statement of %s: " STR_FMT, reason->source->dialect,
 				    STR_ARG(errors));
-	return arena_printf(reason->arena, "no statement of %s: " STR_FMT ", at byte %" PRId64,
-			    reason->source->dialect, STR_ARG(errors), offset);
+	/* a hint follows the error that it is about */
+	const char *hint = memmem(errors.ptr, errors.len, "; instead of ", 13);
+	size_t head = hint ? (size_t)(hint - errors.ptr) : errors.len;
+	return arena_printf(reason->arena, "no statement of %s: %.*s at byte %" PRId64 "%.*s",
+			    reason->source->dialect, (int)head, errors.ptr, offset, (int)(errors.len - head),
+			    errors.ptr + head);
 }
 
 /* The dialect, where that is why nothing is known of the SQL. */
@@ -254,9 +258,9 @@ static str_t missing_text(const struct reason_parts *reason)
 {
 	str_t why = dialect_error(reason);
 	if (!str_present(why) && reason->source->known->target_unknown)
-		why = error_of(reason, "target", ERR_OK);
-	if (!str_present(why))
-		why = error_of(reason, NULL, ERR_CATALOG_UNAVAILABLE);
+		why = error_of(reason, "target", ERR_DIALECT_MISMATCH);
+	if (!str_present(why) && reason->source->known->target_unknown)
+		return STR("no target of that name is configured");
 	return str_present(why) ? why : STR("its catalog cannot be read");
 }
 
@@ -266,6 +270,9 @@ static str_t unavailable_text(const struct reason_parts *reason)
 	const struct record_result_validation *validation = scored->result_validation;
 	str_t why = validation && validation->explanation ? validation->explanation->message : STR_NONE;
 	bool missing = !reason->source->reading->has_catalog; /* whatever follows from it */
+	str_t unread = error_of(reason, "technical", ERR_CATALOG_UNAVAILABLE);
+	if (missing && str_present(unread))
+		return unread;
 	if (missing)
 		why = missing_text(reason);
 	if (!str_present(why) && reason->source->known->agreement_missing)
@@ -356,6 +363,42 @@ static bool cause_of_technical(const struct reason_parts *reason, str_t *ret_cau
 	return true;
 }
 
+/* What the advisory confidence lacks the most. */
+static const char *lacking_part(const struct record_advisory_confidence *advisory)
+{
+	double retrieval = advisory->retrieval_quality / 0.4, sources = advisory->source_quality / 0.3,
+	       response = advisory->response_quality / 0.3;
+	if (retrieval <= sources && retrieval <= response)
+		return retrieval > 0 ? "what was retrieved fits badly" : "nothing that fits was retrieved";
+	if (sources <= response)
+		return "what was retrieved is of sources of low standing";
+	if (response > 0.5)
+		return "the model's reply lacks optional fields";
+	return response > 0 ? "the model's reply lacks required fields"
+			    : "the model's reply is no JSON object";
+}
+
+/* How many other texts agree with the answer: by what they return, where that is known. */
+static str_t agreement_cause(const struct reason_parts *reason, const struct record_agreement *agreement)
+{
+	bool by_results = agreement->results.set;
+	int64_t texts = agreement->texts - (by_results ? agreement->left_out : 0);
+	double share = by_results ? agreement->results.value : agreement->canonical.value;
+	int64_t same = llround(share * (double)texts) - 1; /* without the answer */
+	const char *verb = by_results ? "return" : "mean";
+	if (same <= 0)
+		return arena_printf(reason->arena,
+				    "none of the %" PRId64
+				    " other texts for the question %ss the same as the "
+				    "answer",
+				    texts - 1, verb);
+	return arena_printf(reason->arena,
+			    "only %" PRId64 " of the %" PRId64
+			    " other texts for the question %s%s the same as "
+			    "the answer",
+			    same, texts - 1, verb, same == 1 ? "s" : "");
+}
+
 /* What made the factor that limits as low as it is; or nothing. False: not known. */
 static bool cause_of_limit(const struct reason_parts *reason, str_t *ret_cause)
 {
@@ -368,19 +411,19 @@ static bool cause_of_limit(const struct reason_parts *reason, str_t *ret_cause)
 		*ret_cause = confidence->retrieval->interpretation_text;
 	else if (str_is(factor, "advisory") && confidence->advisory)
 		*ret_cause = arena_printf(reason->arena,
-					  "retrieval " SHARE_FMT " of 0.4, sources " SHARE_FMT
-					  " of 0.3, response " SHARE_FMT " of 0.3",
+					  "%s (retrieval " SHARE_FMT " of 0.4, sources " SHARE_FMT
+					  " of 0.3, response " SHARE_FMT " of 0.3)",
+					  lacking_part(confidence->advisory),
 					  SHARE_ARG(confidence->advisory->retrieval_quality),
 					  SHARE_ARG(confidence->advisory->source_quality),
 					  SHARE_ARG(confidence->advisory->response_quality));
 	else if (str_is(factor, "agreement") && reason->source->known->answer_failed)
 		*ret_cause = STR("the answer does not run");
 	else if (str_is(factor, "agreement") && confidence->agreement)
-		*ret_cause =
-			arena_printf(reason->arena, "of %" PRId64 " texts for the question that share agrees",
-				     confidence->agreement->texts);
+		*ret_cause = agreement_cause(reason, confidence->agreement);
 	else if (str_is(factor, "generator"))
-		*ret_cause = STR("the generator's own estimate");
+		*ret_cause = arena_printf(reason->arena, "the model itself gives its SQL %ld %%",
+					  lround(confidence->overall.value * 100));
 	return true;
 }
 
@@ -420,7 +463,7 @@ static str_t not_passed_text(const struct reason_parts *reason)
 	_cleanup_(buf_free) struct buf text = BUF_INIT;
 	if (!str_is(scored->evaluation->failed_by, "score"))
 		return STR("nothing that tells right from wrong could be computed");
-	buf_printf(&text, "correctness %.2f is below the mark %.2f: structure %.2f",
+	buf_printf(&text, "the evaluation's score %.2f is below the mark %.2f: structure %.2f",
 		   scored->evaluation->score, scored->rules->pass_score, scored->structure.structural);
 	if (scored->structure.semantic.set && !reading->truth_unreadable)
 		buf_printf(&text, ", meaning %.2f", scored->structure.semantic.value);
@@ -434,6 +477,15 @@ static str_t not_passed_text(const struct reason_parts *reason)
 
 /* ---- all of them ---- */
 
+/* Why a comparison is not conclusive, as far as it is known. */
+static const char *cause_of_doubt(const struct record_result_validation *validation)
+{
+	return validation->limit_cut_tie      ? ", for its LIMIT cuts through rows that may come in any order"
+	       : validation->nondeterministic ? ", for it does not return the same twice"
+	       : validation->truncated	      ? ", for not all rows were fetched"
+					      : "";
+}
+
 static str_t text_of_result(const struct reason_parts *reason, enum disposition_finding finding)
 {
 	switch (finding) {
@@ -444,7 +496,8 @@ static str_t text_of_result(const struct reason_parts *reason, enum disposition_
 	case FINDING_RESULT_DIFFERS:
 		return differs_text(reason);
 	case FINDING_RESULT_INCONCLUSIVE:
-		return arena_printf(reason->arena, "the comparison with the truth proves nothing: " STR_FMT,
+		return arena_printf(reason->arena, "the comparison with the truth proves nothing%s: " STR_FMT,
+				    cause_of_doubt(reason->scored->result_validation),
 				    STR_ARG(summary_of_result(reason, "not all of it could be compared")));
 	default:
 		return summary_of_result(reason, "the result differs from the truth's");

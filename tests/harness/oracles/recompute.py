@@ -47,7 +47,7 @@ DECISIONS = [(30, "REJECT"), (50, "WARN"), (80, "ACCEPT"), (math.inf, "ACCEPT_HI
 DISPOSITION = {code: (action, wrong) for action, wrong, codes in (
     ("WITHHOLD", True, "unsafe rejection_expected invalid_sql execution_failed execution_timed_out result_wrong judge_reject judge_incorrect"),
     ("WITHHOLD", False, "unknown_table sql_refused very_low_confidence no_confidence"),
-    ("VERIFY", False, "safety_unknown ground_truth_failed target_unknown target_unavailable result_differs result_partly_right "
+    ("VERIFY", False, "target_unknown target_unavailable safety_unknown ground_truth_failed result_differs result_partly_right "
                       "result_inconclusive judge_warn judge_low_relevance judge_disagrees judge_partly_correct sql_error "
                       "retrieval_weak low_confidence not_passed"),
     ("USE_WITH_CAUTION", False, "medium_confidence confidence_below_advisory retrieval_moderate"),

@@ -366,19 +366,21 @@ static void what_limits_is_mended(void **state)
 	"\",\"graph_boost\":1,\"rerank_score\":" score ",\"bm25_score\":" score ",\"dense_score\":" score    \
 	"}"
 	static const struct {
-		const char *json, *factor, *remedy;
+		const char *json, *factor, *text, *remedy;
 	} cases[] = {
-		{ DOUBTFUL(FOUND("0.1", "0.0", "GOVERNMENT") "\"{}\"}"), "advisory",
+		{ DOUBTFUL(FOUND("0.1", "0.0", "GOVERNMENT") "\"{}\"}"), "advisory", "retrieved fits badly",
 		  "The owner of the retrieval compares" },
-		{ DOUBTFUL(FOUND("1.0", "0.7", "UNKNOWN") "\"{}\"}"), "advisory", "sources of low standing" },
+		{ DOUBTFUL(FOUND("1.0", "0.7", "UNKNOWN") "\"{}\"}"), "advisory", "sources of low standing",
+		  "sources of low standing" },
 		{ DOUBTFUL(FOUND("1.0", "0.7", "THIRD_PARTY") "\"no\"}"), "advisory",
-		  "does not have the form" },
+		  "reply is no JSON object", "does not have the form" },
 		{ DOUBTFUL("\"retrieval\":{\"chunks\":[]},\"response\":{\"raw\":\"{}\"}"), "advisory",
-		  "why nothing is found" },
-		{ DOUBTFUL("\"generator_confidence\":0.2"), "generator", "itself is not sure" },
+		  "nothing that fits", "why nothing is found" },
+		{ DOUBTFUL("\"generator_confidence\":0.2"), "generator", "gives its SQL 20 %",
+		  "itself is not sure" },
 		{ DOUBTFUL("\"candidates\":[{\"sql\":\"SELECT name FROM shop LIMIT 1\"},{\"sql\":\"SELECT "
 			   "1\"}]"),
-		  "agreement", "do not agree" },
+		  "agreement", "none of the 2 other texts", "do not agree" },
 	};
 	static const int factors[] = { CONFIG_TECHNICAL, CONFIG_ADVISORY, CONFIG_GENERATOR,
 				       CONFIG_AGREEMENT };
@@ -395,8 +397,9 @@ static void what_limits_is_mended(void **state)
 		const struct advisory *advisory = event->advisory;
 		assert_non_null(advisory);
 		assert_string_equal(advisory->limiting_factor.ptr, cases[i].factor);
-		if (!strstr(advisory->remedy.ptr, cases[i].remedy))
-			fail_msg("%s: %s", cases[i].json, advisory->remedy.ptr);
+		if (!strstr(advisory->remedy.ptr, cases[i].remedy) ||
+		    !strstr(advisory->summary.ptr, cases[i].text))
+			fail_msg("%s: %s | %s", cases[i].json, advisory->summary.ptr, advisory->remedy.ptr);
 		stages_event_free(event);
 	}
 	stages_end(&stages);
@@ -412,7 +415,7 @@ static void each_cause_has_its_remedy(void **state)
 	static const struct {
 		const char *json, *summary, *remedy;
 	} cases[] = {
-		{ ASKED("\"target\":\"shops\",", "SELECT 1", ""), "no target \"shops\" is configured",
+		{ ASKED("\"target\":\"shops\",", "SELECT 1", ""), "no target of that name is configured",
 		  "adds the target to targets" },
 		{ ASKED("\"target\":\"bazaar\",", "SELECT id FROM shop LIMIT 1",
 			",\"retrieval\":{\"chunks\":[" CHUNKS("1.0",
@@ -463,6 +466,93 @@ static void each_cause_has_its_remedy(void **state)
 	stages_end(&stages);
 }
 
+/* What a result says, and who mends it. */
+static void a_result_says_who_mends_it(void **state)
+{
+	static const str_t eight[] = { STR("8000") }, two[] = { STR("2667") };
+	static struct compare_cells ours = { eight, 1 }, theirs = { two, 1 };
+	static struct compare_explanation values = { .generated_columns = 1,
+						     .truth_columns = 1,
+						     .missing_rows = &theirs,
+						     .missing_rows_count = 1,
+						     .extra_rows = &ours,
+						     .extra_rows_count = 1 };
+	static const struct {
+		struct validation_result result;
+		const char *kind, *summary, *remedy;
+	} cases[] = {
+		{ { .status = VALIDATION_UNAVAILABLE,
+		    .error = ERR_TARGET_DENIED,
+		    .message = STR("permission denied for table shop") },
+		  "REVIEW_REQUIRED",
+		  "assayd's role may not read on target \"shop\" what is needed: permission denied for table "
+		  "shop",
+		  "grants assayd's role SELECT" },
+		{ { .status = VALIDATION_TIMEOUT, .generated = { .time_ms = 30000 } },
+		  "WRONG_ANSWER",
+		  "did not end within 20 s (targets.statement_timeout_ms)",
+		  "a cheaper query" },
+		{ { .status = VALIDATION_TIMEOUT, .generated = { .time_ms = 90 } },
+		  "WRONG_ANSWER",
+		  "the query took too long",
+		  "a cheaper query" },
+		{ { .status = VALIDATION_COMPARED,
+		    .conclusive = true,
+		    .schema_match = true,
+		    .row_count_match = true,
+		    .generated = { .rows = 1 },
+		    .truth = { .rows = 1 },
+		    .explanation = &values },
+		  "WRONG_ANSWER",
+		  "returned 8000, the truth is 2667",
+		  "Compare sql with truth_sql" },
+		{ { .status = VALIDATION_COMPARED, .schema_match = true, .limit_cut_tie = true },
+		  "REVIEW_REQUIRED",
+		  "proves nothing, for its LIMIT cuts",
+		  "ORDER BY that decides all ties" },
+	};
+	struct stages stages;
+	(void)state;
+	stages_begin_with_target(&stages);
+	stages.config->advisories.low_confidence_below = 0;
+	for (size_t i = 0; i < 2 * COUNT_OF(cases); i++) {
+		const struct validation_result *result = &cases[i / 2].result;
+		stages.config->records.redact_literals = i % 2;
+		struct event *event = stages_analysed(&stages, ANSWERED);
+		struct err_detail detail = { "" };
+		event->facts.validation.result = *result;
+		event_finalise(event);
+		if (event_encode(event, &detail))
+			fail_msg("%s", detail.message);
+		const struct advisory *advisory = event->advisory;
+		assert_non_null(advisory);
+		const char *summary = result->explanation && i % 2 ? "0 of 1 rows" : cases[i / 2].summary;
+		if (!says(advisory, cases[i / 2].kind) || !strstr(advisory->summary.ptr, summary) ||
+		    !strstr(advisory->remedy.ptr, cases[i / 2].remedy))
+			fail_msg("%zu: %s | %s", i, advisory->summary.ptr, advisory->remedy.ptr);
+		stages_event_free(event);
+	}
+	stages_end(&stages);
+}
+
+/* A truth that is no single read is told as that. */
+static void a_truth_that_writes_is_named(void **state)
+{
+	struct stages stages;
+	struct err_detail detail = { "" };
+	(void)state;
+	stages_begin_with_target(&stages);
+	struct event *event =
+		stages_analysed(&stages, ASKED(AT_SHOP, "SELECT id FROM shop LIMIT 1",
+					       ",\"ground_truth\":{\"sql\":\"UPDATE shop SET id = 1\"}"));
+	event_finalise(event);
+	assert_int_equal(event_encode(event, &detail), ERR_OK);
+	assert_non_null(strstr(event->advisory->summary.ptr, "not_a_read"));
+	assert_non_null(strstr(event->advisory->remedy.ptr, "no single statement that reads"));
+	stages_event_free(event);
+	stages_end(&stages);
+}
+
 int main(int argc, char **argv)
 {
 	if (is_worker(argc, argv))
@@ -472,6 +562,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_is_slower_than_before_is_told),
 		cmocka_unit_test(what_limits_is_mended),
 		cmocka_unit_test(each_cause_has_its_remedy),
+		cmocka_unit_test(a_result_says_who_mends_it),
+		cmocka_unit_test(a_truth_that_writes_is_named),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
