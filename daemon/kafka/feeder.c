@@ -66,11 +66,11 @@ static void fail(struct feeder *feeder, rd_kafka_resp_err_t code, const char *re
 	if (feeder->failure || feeder->giving_up)
 		return;
 	if (rights_are_missing(code))
-		feeder->failure = err_fail(&feeder->failure_detail, ERR_KAFKA_TOPIC,
-					   "this client may not write to the topic \"%s\": grant WRITE on it "
-					   "(kafka-acls.sh --add "
-					   "--allow-principal … --operation Write --topic %s)",
-					   settings->input_topic, settings->input_topic);
+		feeder->failure =
+			err_fail(&feeder->failure_detail, ERR_KAFKA_TOPIC,
+				 "this client lacks WRITE on topic \"%s\"; grant it (kafka-acls.sh --add "
+				 "--allow-principal … --operation Write --topic %s)",
+				 settings->input_topic, settings->input_topic);
 	else if (code == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT)
 		feeder->failure = kafka_no_answer(settings, feeder->options.patience_ms, reason,
 						  &feeder->failure_detail);

@@ -261,11 +261,11 @@ static bool is_lost(struct redrive_attempt *attempt, enum redrive_step *ret_step
 
 static enum redrive_step fail_right(struct redrive_attempt *attempt, const char *topic)
 {
-	return give_up(attempt, err_fail(attempt->detail, ERR_KAFKA_TOPIC,
-					 "this client may not write to the topic \"%s\": grant WRITE on it "
-					 "(kafka-acls.sh --add --allow-principal … --operation Write --topic "
-					 "%s)",
-					 topic, topic));
+	return give_up(attempt,
+		       err_fail(attempt->detail, ERR_KAFKA_TOPIC,
+				"this client lacks WRITE on topic \"%s\"; grant it (kafka-acls.sh --add "
+				"--allow-principal … --operation Write --topic %s)",
+				topic, topic));
 }
 
 static enum redrive_step fail_silent(struct redrive_attempt *attempt, const char *reason)

@@ -7,6 +7,7 @@ fuzzer(config text)
 fuzzer(judge provider 10) # small: soon through
 fuzzer(judge reply)
 fuzzer(kafka offsets)
+fuzzer(kafka receipts 10) # small: soon through
 fuzzer(sql analyse)
 fuzzer(sql catalog)
 fuzzer(sql mysql)

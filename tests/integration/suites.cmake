@@ -25,7 +25,7 @@ suite(produce 180 SANITIZED COVERS command/produce command/progress kafka/feeder
 suite(quickstart 500)
 suite(reach 300 COVERS kafka/login kafka/security)
 suite(recompute 300 SANITIZED COVERS audit/recompute/* command/audit_recompute event/chunks)
-suite(redrive 240 COVERS command/redrive kafka/log_ends kafka/redriver)
+suite(redrive 240 SANITIZED COVERS command/redrive kafka/log_ends kafka/redriver)
 suite(refusals 180)
 suite(restart 400)
 suite(rights 400)

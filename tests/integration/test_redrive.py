@@ -407,6 +407,10 @@ def test_rights(topics, tmp_path):
             rights.take("assayd", right)
             time.sleep(0.5)
             assert said in of_test.run("--all", expect=UNAVAILABLE)[1]
+            if right == (TOPIC, made.input, WRITE):
+                done = subprocess.run([BINARY, "produce", "--config", of_test.config], input=b'{"sql": "SELECT 1"}', capture_output=True,
+                                      timeout=60, check=False)
+                assert done.returncode == UNAVAILABLE and said in done.stderr.decode(), done
             rights.grant("assayd", right)
         time.sleep(0.5)
         assert broker.read(made.input) == []
