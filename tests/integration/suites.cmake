@@ -20,7 +20,7 @@ suite(monitoring 180 COVERS http/metrics http/monitor http/process http/status h
 suite(overlap 240)
 suite(panel 240 SANITIZED)
 suite(pipeline 240 COVERS kafka/publisher kafka/transactor kafka/producer)
-suite(probability 400 COVERS calibration/learn/learner)
+suite(probability 240 COVERS calibration/learn/learner)
 suite(produce 180 SANITIZED COVERS command/produce command/progress kafka/feeder)
 suite(quickstart 500)
 suite(reach 300 COVERS kafka/login kafka/security)
