@@ -15,6 +15,7 @@
 #include "command/score.h"
 #include "command/show.h"
 #include "command/tail.h"
+#include "command/top.h"
 #include "common/log.h"
 #include "common/memory.h"
 #include "common/output.h"
@@ -129,6 +130,14 @@ static err_t dispatch(const struct options *options, struct err_detail *detail)
 							      .json = options->json,
 							      .to_terminal = isatty(STDOUT_FILENO) },
 				detail);
+	case COMMAND_TOP:
+		return top_run(&(const struct top_options){ .config_file = options->config_file,
+							    .once = options->once,
+							    .json = options->json,
+							    .to_terminal = isatty(STDOUT_FILENO),
+							    .colours = isatty(STDOUT_FILENO) &&
+								       !getenv("NO_COLOR") },
+			       detail);
 	case COMMAND_PRODUCE:
 		return produce_run(&(const struct produce_options){ .config_file = options->config_file,
 								    .files = options->operands,

@@ -40,6 +40,8 @@ const char options_help[] =
 	"                                    goes on\n"
 	"  assayd show EVENT_ID --config FILE [--since SPAN] [--json]\n"
 	"                                    all that the topics have of one event\n"
+	"  assayd top --config FILE [--once] [--json]\n"
+	"                                    the status page of the running daemon, on a terminal\n"
 	"  assayd produce [FILE...] --config FILE [--dry-run] [--json]\n"
 	"                                    events as JSON lines, from files or standard input, into the\n"
 	"                                    input topic; --dry-run: only check them\n"
@@ -88,6 +90,7 @@ static const struct command_options commands[] = {
 	{ "calibration", COMMAND_CALIBRATION, true, "cwaymDpknjvrdhV", NULL },
 	{ "tail", COMMAND_TAIL, true, "clubaejhV", "[TOPIC]" },
 	{ "show", COMMAND_SHOW, true, "cejhV", "EVENT_ID" },
+	{ "top", COMMAND_TOP, true, "cbjhV", NULL },
 	{ "produce", COMMAND_PRODUCE, true, "cdjhV", "[FILE...]" },
 	{ "redrive", COMMAND_REDRIVE, true, "cRBIeiLMdjhV", NULL },
 	{ "audit show", COMMAND_AUDIT_SHOW, true, "chV", "DIGEST" },

@@ -10,6 +10,7 @@ enum command {
 	COMMAND_CALIBRATION,
 	COMMAND_TAIL,
 	COMMAND_SHOW,
+	COMMAND_TOP,
 	COMMAND_PRODUCE,
 	COMMAND_REDRIVE,
 	COMMAND_CONFIG_DIGEST,
@@ -58,7 +59,7 @@ struct options {
 	const char *limit;	   /* redrive */
 	const char *max_redrives;  /* redrive */
 	bool all;		   /* redrive: of all reasons */
-	bool once;		   /* tail: to the end of today */
+	bool once;		   /* tail: to the end of today; top: one frame */
 	const char *output;	   /* audit key: the file; audit prove: the folder; or NULL */
 	const char *partition;	   /* audit: of this one alone; or NULL */
 	const char *reasons[OPTIONS_REASONS_MAX]; /* redrive; audit begin-again, the last one */

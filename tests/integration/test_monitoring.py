@@ -3,13 +3,18 @@ and a journal that tells of many events in few lines."""
 
 import collections
 import contextlib
+import fcntl
 import html.parser
 import json
+import os
+import pty
 import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
+import termios
 import time
 import urllib.error
 import urllib.parse
@@ -21,7 +26,7 @@ from prometheus_client import parser as text_parser
 import events
 import openmetrics
 import rules
-from daemon import BINARY
+from daemon import BINARY, config_text
 from openmetrics import await_metrics
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
@@ -318,3 +323,35 @@ def test_the_status_page_tells_what_changed(busy):
         assert time.monotonic() < deadline, changes
         time.sleep(0.2)
     assert "ready" in changes
+
+
+def test_top_draws_the_page_on_a_terminal(busy, tmp_path):
+    """One frame in a pipe; on a terminal again and again, and the screen is as it was when it ends."""
+    config = tmp_path / "assayd.conf"
+    config.write_text(config_text({**busy.daemon.config, "http": {"listen": f"127.0.0.1:{busy.daemon.http_port}"}}))
+    done = subprocess.run([BINARY, "top", "--config", config], capture_output=True, text=True, timeout=60, check=True)
+    assert re.match(r"assayd \S+  ready since ", done.stdout) and "target shop  up" in done.stdout and "\x1b" not in done.stdout
+    done = subprocess.run([BINARY, "top", "--config", config, "--json"], capture_output=True, text=True, timeout=60, check=True)
+    assert json.loads(done.stdout)["ready"]
+
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 60, 0, 0))
+    drawn = b""
+    with subprocess.Popen([BINARY, "top", "--config", config], stdout=theirs, stdin=subprocess.DEVNULL) as running:
+        os.close(theirs)
+        deadline = time.monotonic() + 60
+        while drawn.count(b"\x1b[H") < 2 and time.monotonic() < deadline:
+            drawn += os.read(ours, 65536)
+        running.send_signal(signal.SIGINT)
+        with contextlib.suppress(OSError):  # the other end is closed
+            while part := os.read(ours, 65536):
+                drawn += part
+        assert running.wait(60) == 0
+    os.close(ours)
+    assert drawn.startswith(b"\x1b[?1049h") and drawn.endswith(b"\x1b[?1049l") and drawn.count(b"\x1b[H") >= 2
+    first = drawn.split(b"\x1b[H")[1]
+    assert first.count(b"\n") == 11 and b"\x1b[32massayd" in first
+
+    busy.daemon.terminate()
+    done = subprocess.run([BINARY, "top", "--config", config], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 69 and "no answer at http://127.0.0.1:" in done.stderr

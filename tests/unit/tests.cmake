@@ -122,6 +122,7 @@ unit_test(calibration/store/rules THREADS WAITS COVERS calibration/store/rules W
 unit_test(calibration/store/sequences THREADS WAITS COVERS calibration/store/sequences WITH harness_counting harness_database_server)
 
 unit_test(command/line_reader COVERS command/line_reader)
+unit_test(command/top_frame COVERS command/top_frame)
 unit_test(command/redrive_plan COVERS command/redrive_plan)
 
 unit_test(compare/columns COVERS compare/columns compare/search)
