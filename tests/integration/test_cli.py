@@ -831,7 +831,7 @@ def test_a_truth_that_cannot_be_parsed_is_flagged():
 UNCHECKED = {
     "unknown target": ({"target": "nowhere"}, "target", "target_unknown", "nowhere"),
     "other dialect": ({"target": "shop", "dialect": "MYSQL"}, "target", "dialect_mismatch", "MySQL"),
-    "no catalog": ({"target": "shop"}, "technical", "catalog_unavailable", "its catalog cannot be read"),
+    "no catalog": ({"target": "shop"}, "technical", "catalog_unavailable", "the catalog of target \"shop\" cannot be read"),
 }
 
 
