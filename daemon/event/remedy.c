@@ -146,7 +146,7 @@ static const char *remedy_of_unavailable(const struct event *event)
 {
 	if (event->facts.analysis.catalog && reason_target_denied(event->scored))
 		return "The database's owner grants assayd's role SELECT on what the message names. The "
-		       "target answers: only queries of that lack a verdict. The query is not at fault.";
+		       "target answers: only what reads that lacks a verdict. The query is not at fault.";
 	if (event->facts.analysis.target && event->facts.analysis.dialect == SQL_SQLITE)
 		return "The operator of assayd looks whether the target's file is there and can be read "
 		       "(assayd check tries it). The query is not at fault. Events of this target are not "
