@@ -290,14 +290,18 @@ static bool take_into_use(struct learner *learner, const struct model_found *fou
 	return present;
 }
 
+static void found_cleanup(struct model_found *found)
+{
+	model_unref(found->model);
+}
+
 static err_t refresh(struct learner *learner, struct err_detail *detail)
 {
-	struct model_found found;
+	_cleanup_(found_cleanup) struct model_found found = { 0 };
 	err_t err = model_store_read(learner->database, learner->kind, rules_of(learner), &learner->known,
 				     &found, detail);
 	if (err)
 		return err;
-	_cleanup_(model_cleanup) struct model *model = found.model;
 	if (found.unreadable && found.known.used != learner->known.used)
 		complain(learner, &found);
 	if (!found.same) /* whether or not it can be noted, the model is used */
