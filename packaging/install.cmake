@@ -2,11 +2,12 @@
 configure_file(packaging/man/assayd.8.in assayd.8.in @ONLY)
 configure_file(packaging/man/assayd.conf.5.in assayd.conf.5.in @ONLY)
 configure_file(packaging/man/assayd-formulas.7.in assayd-formulas.7.in @ONLY)
+configure_file(packaging/man/assayd-operations.7.in assayd-operations.7.in @ONLY)
 
 # The references of settings, features, diagnostics and formulas come from the tables that the program itself reads.
 add_executable(print_reference packaging/man/print_reference.c)
 target_link_libraries(print_reference PRIVATE assayd_config assayd_score assayd_sql_findings)
-set(manual_pages assayd.8 assayd.conf.5 assayd-formulas.7)
+set(manual_pages assayd.8 assayd.conf.5 assayd-formulas.7 assayd-operations.7)
 foreach(page IN LISTS manual_pages)
   add_custom_command(
     OUTPUT ${page}
@@ -19,7 +20,7 @@ add_custom_target(manual_pages ALL DEPENDS ${manual_pages})
 install(TARGETS assayd RUNTIME DESTINATION ${CMAKE_INSTALL_SBINDIR})
 install(FILES ${CMAKE_BINARY_DIR}/assayd.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)
 install(FILES ${CMAKE_BINARY_DIR}/assayd.conf.5 DESTINATION ${CMAKE_INSTALL_MANDIR}/man5)
-install(FILES ${CMAKE_BINARY_DIR}/assayd-formulas.7 DESTINATION ${CMAKE_INSTALL_MANDIR}/man7)
+install(FILES ${CMAKE_BINARY_DIR}/assayd-formulas.7 ${CMAKE_BINARY_DIR}/assayd-operations.7 DESTINATION ${CMAKE_INSTALL_MANDIR}/man7)
 install(DIRECTORY schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/assayd FILES_MATCHING PATTERN *.avsc PATTERN *.sql)
 install(DIRECTORY conf/prompts conf/monitoring DESTINATION ${CMAKE_INSTALL_DATADIR}/assayd)
 install(FILES packaging/completion/assayd DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)

@@ -2,13 +2,15 @@
 is lost or doubled meanwhile."""
 
 import os
+import pathlib
+import shlex
 import time
 
 import pytest
 
 import events
 from openmetrics import Metrics, await_metrics
-from permissions import DESCRIBE, GROUP, READ, TOPIC, TRANSACTIONAL_ID, WRITE, Permissions
+from permissions import DESCRIBE, GROUP, LITERAL, PREFIXED, READ, TOPIC, TRANSACTIONAL_ID, WRITE, Permissions
 from servers import Kafka, headers_of
 
 USER = "assayd"
@@ -250,4 +252,43 @@ def test_a_stop_does_not_wait_for_rights(scene):
         rights.grant(kind)
     daemon.start()
     scene.check_all_once()
+    assert daemon.terminate() == 0
+
+
+MANUAL = pathlib.Path(__file__).resolve().parents[2] / "packaging" / "man" / "assayd-operations.7.in"
+
+
+def manuals_rights(made):
+    """What the commands of the manual grant, with the names of this test in place of the default ones."""
+    names = {"generated-queries": made.input, "scored-queries": made.scored, "confidence-advisories": made.advisory,
+             "generated-queries.dlq": made.dead_letter, "assayd": made.name, "assayd-": f"{made.name}-"}
+    kinds = {"--topic": TOPIC, "--group": GROUP, "--transactional-id": TRANSACTIONAL_ID}
+    for line in MANUAL.read_text().replace("\\-", "-").splitlines():
+        if not line.startswith("kafka-acls.sh"):
+            continue
+        words = shlex.split(line)
+        assert words[1:5] == ["...", "--add", "--allow-principal", f"User:{USER}"]
+        options = list(zip(words[5::2], words[6::2]))
+        [(kind, name)] = [(kinds[option], names[value]) for option, value in options if option in kinds]
+        pattern = PREFIXED if ("--resource-pattern-type", "prefixed") in options else LITERAL
+        for option, value in options:
+            if option == "--operation":
+                yield kind, name, {"Read": READ, "Write": WRITE}[value], pattern
+
+
+def test_the_commands_of_the_manual_are_enough(kafka, topics, postgres, calibration_database, make_daemon, tmp_path):
+    """With what they grant and nothing else, events are scored and counted, and no right is missing."""
+    made, permissions = topics(2), Permissions(kafka.bootstrap)
+    granted = list(manuals_rights(made))
+    assert len(granted) == 7
+    permissions.grant(USER, *granted)
+    permissions.close()
+    daemon = make_daemon({"kafka": as_user(kafka, made, tmp_path),
+                          "calibration": {"dsn": postgres.dsn(calibration_database, "assayd")}})
+    daemon.start()
+    kafka.produce(made.input, [*map(events.encode, [events.sure(), events.sure("DELETE FROM orders")]), b"junk"])
+    for topic, count in ((made.scored, 2), (made.advisory, 1), (made.dead_letter, 1)):
+        assert len(kafka.read(topic, count, settle=1)) == count
+    now = await_metrics(daemon, lambda metrics: metrics.value("assayd_calibration_records") == 2)
+    assert now.value("assayd_kafka_right_missing") == 0 and "lacks " not in daemon.log()
     assert daemon.terminate() == 0

@@ -12,6 +12,7 @@ import sys
 
 FOLDER = pathlib.Path(__file__).resolve().parents[3] / "conf" / "monitoring"
 DEFINITIONS = pathlib.Path(__file__).resolve().parents[3] / "daemon" / "http" / "metrics.def"
+MANUAL = FOLDER.parents[1] / "packaging" / "man" / "assayd-operations.7.in"
 OTHERS = {"up"}  # Prometheus' own
 SUFFIXES = {"COUNTER": ("_total",), "INFO": ("_info",), "GAUGE": ("",), "HISTOGRAM": ("_bucket", "_count", "_sum")}
 
@@ -52,9 +53,20 @@ def untried():
             yield rule
 
 
+def untold():
+    """Rules without a line that names their place in the manual, or without that place."""
+    text = (FOLDER / "assayd.rules.yml").read_text(encoding="utf-8")
+    manual = re.findall(r"^\.B (Assayd\w+)$", MANUAL.read_text(encoding="utf-8"), re.MULTILINE)
+    for rule in re.findall(r"- alert: (\w+)", text):
+        if text.count(f'runbook: "assayd-operations(7), {rule}"') != 1 or manual.count(rule) != 1:
+            yield rule
+    yield from set(manual) - set(re.findall(r"- alert: (\w+)", text))
+
+
 def main():
     missing = sorted({name for name, _ in selectors()} - defined() - OTHERS)
     problems = [f"no such metric: {name}" for name in missing] + [f"no cases for {rule}, or of one kind only" for rule in untried()]
+    problems += [f"{rule}: in the rules and in {MANUAL.name} once each" for rule in untold()]
     if problems:
         sys.exit("\n".join(problems))
     if not shutil.which("promtool"):

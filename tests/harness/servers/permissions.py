@@ -7,7 +7,7 @@ from kafka_protocol import Connection, text
 CREATE_ACLS, DELETE_ACLS = 30, 31
 TOPIC, GROUP, TRANSACTIONAL_ID = 2, 3, 5
 READ, WRITE, DESCRIBE, DESCRIBE_CONFIGS = 3, 4, 8, 10
-LITERAL, ALLOW = 3, 3
+LITERAL, PREFIXED, ALLOW = 3, 4, 3
 
 
 class Permissions:
@@ -22,12 +22,12 @@ class Permissions:
         assert struct.unpack_from(">h", answer, 8)[0] == 0, answer
 
     @staticmethod
-    def _entry(user, kind, name, operation):
-        return (struct.pack(">b", kind) + text(name) + struct.pack(">b", LITERAL) + text(f"User:{user}") + text("*") +
+    def _entry(user, kind, name, operation, pattern=LITERAL):
+        return (struct.pack(">b", kind) + text(name) + struct.pack(">b", pattern) + text(f"User:{user}") + text("*") +
                 struct.pack(">bb", operation, ALLOW))
 
     def grant(self, user, *rights):
-        """Rights are (kind, name, operation)."""
+        """Rights are (kind, name, operation), or with PREFIXED behind for all names that begin so."""
         self._ask(CREATE_ACLS, [self._entry(user, *right) for right in rights])
 
     def take(self, user, *rights):
