@@ -135,13 +135,13 @@ def test_a_replay_of_the_topic_reads_it_and_asks_for_nothing_else(kafka, permiss
                               timeout=180)
 
     done = replay()
-    assert done.returncode == 69 and f"{made.scored}: " in done.stderr and "authorization" in done.stderr, done
+    assert done.returncode == 69 and f"{made.scored}: " in done.stderr and "grant READ on it" in done.stderr, done
     permissions.grant(USER, (TOPIC, made.scored, READ))
     done = awaited(replay, lambda done: done.returncode == 0)
     assert "Replay of 1 record" in done.stdout, done
     missing = f"{made.name}.missing"
     permissions.grant(USER, (TOPIC, missing, READ), (TOPIC, missing, WRITE))
-    done = awaited(lambda: replay(scored_topic=missing), lambda done: "authorization" not in done.stderr)
+    done = awaited(lambda: replay(scored_topic=missing), lambda done: "grant READ on it" not in done.stderr)
     assert done.returncode == 69 and done.stdout == "", done
     assert f"{missing}: there is no such topic at this broker" in done.stderr and "kafka.bootstrap_servers" in done.stderr
     assert missing not in kafka.topics()
