@@ -23,10 +23,20 @@ struct top_lines {
 
 /* ---- the document ---- */
 
+/* What no count and no time reaches: values from there on are missing, so that sums of them do not overflow.
+ */
+#define INTEGER_END 1000000000000000LL
+
+static json_int_t integer_of(const json_t *value)
+{
+	json_int_t found = json_is_integer(value) ? json_integer_value(value) : 0;
+	return found > -INTEGER_END && found < INTEGER_END ? found : 0;
+}
+
 static json_int_t integer_at(const json_t *object, const char *name)
 {
 	const json_t *value = json_object_get(object, name);
-	return json_is_integer(value) ? json_integer_value(value) : 0;
+	return integer_of(value);
 }
 
 static double number_at(const json_t *object, const char *name)
@@ -157,8 +167,11 @@ static json_int_t sum_of(const json_t *counts)
 	json_int_t sum = 0;
 	const char *name;
 	const json_t *value;
-	json_object_foreach((json_t *)(uintptr_t)counts, name, value) sum +=
-		json_is_integer(value) ? json_integer_value(value) : 0;
+	json_object_foreach((json_t *)(uintptr_t)counts, name, value)
+	{
+		if (llabs(sum) < INTEGER_END)
+			sum += integer_of(value);
+	}
 	return sum;
 }
 
@@ -196,7 +209,7 @@ static void add_counts(struct top_lines *frame, const char *title, const json_t 
 	{
 		buf_append_text(&frame->line, " ");
 		add_foreign(frame, name);
-		buf_printf(&frame->line, " %lld", (long long)json_integer_value(value));
+		buf_printf(&frame->line, " %lld", (long long)integer_of(value));
 	}
 	end_line(frame, "");
 }

@@ -86,6 +86,11 @@ static void strange_documents_are_shown_as_far_as_they_go(void **state)
 		"{\"totals\":{\"actions\":{\"USE\":\"x\"},\"levels\":7},\"minutes\":[1,null,[]],\"hours\":{},"
 		"\"targets\":[null,7,{}],\"judges\":[[]],\"latencies\":[\"x\"],\"advisories\":[null]}",
 		"{\"now_ms\":9223372036854775807,\"since_ms\":-9223372036854775807,\"totals\":{}}",
+		"{\"totals\":{},\"minutes\":[{\"actions\":{\"A\":9223372036854775807,\"B\":999999999999999,"
+		"\"C\":"
+		"999999999999999,\"D\":-9223372036854775807}}],\"judges\":[{\"prompt_tokens\":"
+		"9223372036854775807,"
+		"\"completion_tokens\":9223372036854775807}]}",
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
