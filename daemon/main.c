@@ -75,41 +75,10 @@ static err_t dispatch_audit(const struct options *options, struct err_detail *de
 	}
 }
 
-static err_t dispatch(const struct options *options, struct err_detail *detail)
+/* What shows topics and the daemon, and what puts events into topics. */
+static err_t dispatch_tool(const struct options *options, struct err_detail *detail)
 {
 	switch (options->command) {
-	case COMMAND_RUN:
-		return app_run(options->config_file, detail);
-	case COMMAND_SCORE:
-		return score_run(
-			&(const struct score_options){ .config_file = options->config_file,
-						       .catalog_file = options->catalog_file,
-						       .interactive = isatty(STDOUT_FILENO) && !options->json,
-						       .to_terminal = isatty(STDOUT_FILENO) },
-			detail);
-	case COMMAND_CHECK:
-		return check_run(&(const struct check_options){ .config_file = options->config_file,
-								.offline = options->offline,
-								.strict = options->strict },
-				 detail);
-	case COMMAND_CALIBRATION:
-		return calibration_run(
-			&(const struct calibration_options){
-				.config_file = options->config_file,
-				.action = options->rebuild			       ? CALIBRATION_REBUILD
-					  : options->verify			       ? CALIBRATION_VERIFY
-					  : options->model			       ? CALIBRATION_MODEL
-					  : options->documents			       ? CALIBRATION_DOCUMENTS
-					  : options->records || options->replays_topic ? CALIBRATION_REPLAY
-										       : CALIBRATION_REPORT,
-				.window = options->window,
-				.application = options->application,
-				.accuracy = options->accuracy,
-				.records = options->records,
-				.model_version = options->model_version,
-				.dry_run = options->dry_run,
-				.json = options->json },
-			detail);
 	case COMMAND_TAIL:
 		return tail_run(&(const struct tail_options){ .config_file = options->config_file,
 							      .topic = options->operand,
@@ -162,6 +131,46 @@ static err_t dispatch(const struct options *options, struct err_detail *detail)
 							 .json = options->json,
 							 .to_terminal = isatty(STDOUT_FILENO) },
 			detail);
+	default:
+		return dispatch_audit(options, detail);
+	}
+}
+
+static err_t dispatch(const struct options *options, struct err_detail *detail)
+{
+	switch (options->command) {
+	case COMMAND_RUN:
+		return app_run(options->config_file, detail);
+	case COMMAND_SCORE:
+		return score_run(
+			&(const struct score_options){ .config_file = options->config_file,
+						       .catalog_file = options->catalog_file,
+						       .interactive = isatty(STDOUT_FILENO) && !options->json,
+						       .to_terminal = isatty(STDOUT_FILENO) },
+			detail);
+	case COMMAND_CHECK:
+		return check_run(&(const struct check_options){ .config_file = options->config_file,
+								.offline = options->offline,
+								.strict = options->strict },
+				 detail);
+	case COMMAND_CALIBRATION:
+		return calibration_run(
+			&(const struct calibration_options){
+				.config_file = options->config_file,
+				.action = options->rebuild			       ? CALIBRATION_REBUILD
+					  : options->verify			       ? CALIBRATION_VERIFY
+					  : options->model			       ? CALIBRATION_MODEL
+					  : options->documents			       ? CALIBRATION_DOCUMENTS
+					  : options->records || options->replays_topic ? CALIBRATION_REPLAY
+										       : CALIBRATION_REPORT,
+				.window = options->window,
+				.application = options->application,
+				.accuracy = options->accuracy,
+				.records = options->records,
+				.model_version = options->model_version,
+				.dry_run = options->dry_run,
+				.json = options->json },
+			detail);
 	case COMMAND_CONFIG_DIGEST:
 		return config_digest_run(options->operand, detail);
 	case COMMAND_HELP:
@@ -171,7 +180,7 @@ static err_t dispatch(const struct options *options, struct err_detail *detail)
 		puts("assayd " ASSAYD_VERSION);
 		return ERR_OK;
 	default:
-		return dispatch_audit(options, detail);
+		return dispatch_tool(options, detail);
 	}
 }
 
