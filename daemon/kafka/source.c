@@ -241,6 +241,7 @@ static void begin(struct source *source, struct offset_restore_again *again, siz
 	if (err)
 		log_error("partitions cannot be assigned: %s", rd_kafka_err2str(err));
 	source->assignment = assignment;
+	atomic_store(&source->assigned, (unsigned)source->given->cnt);
 	atomic_store(&source->joined, true);
 	hold_unseen(source);
 	if (atomic_load(&source->pausing))
@@ -259,6 +260,7 @@ static bool end(struct source *source, bool lost)
 	if (!assignment_close(assignment, CLOSE_TIMEOUT_MS))
 		log_warning("the broker has not ended the transaction of the former assignment yet");
 	source->assignment = NULL;
+	atomic_store(&source->assigned, 0);
 	return drained;
 }
 
@@ -742,7 +744,6 @@ static void measure_lag(struct source *source)
 	atomic_store(&source->oldest_ms, stops.oldest_ms < lag.oldest_ms ? stops.oldest_ms : lag.oldest_ms);
 	atomic_store(&source->map_fill, lag.fill);
 	atomic_store(&source->paused_now, count_waiting(source));
-	atomic_store(&source->assigned, source->assignment ? (unsigned)source->given->cnt : 0);
 	atomic_store(&source->behind, unfinished.behind + stops.behind);
 	atomic_store(&source->unread, unfinished.unread + stops.behind);
 }
