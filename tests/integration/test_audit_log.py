@@ -4,7 +4,9 @@ ways. The tree is computed again here, from RFC 6962 alone."""
 import base64
 import hashlib
 import json
+import os
 import pathlib
+import shutil
 import struct
 import subprocess
 import time
@@ -13,6 +15,7 @@ import psycopg2
 import pytest
 
 import events
+import manual
 import openmetrics
 from daemon import BINARY
 
@@ -480,4 +483,67 @@ def test_keys_are_changed_while_the_daemon_runs(log):
     key.write_text((log.folder / "third").read_text())
     send(log, 20)
     daemon.await_log('the key is now called "another.example/name" instead of "example.com/assayd"')
+    daemon.terminate()
+
+
+# ---- what the manual says of backups
+
+
+class Administrator:
+    """Runs lines of the manual as they stand there, but for where the configuration is and who starts and stops the daemon."""
+
+    def __init__(self, log, folder):
+        self.daemon, self._folder, self.etc = log.rig.daemon, folder, folder / "etc"
+        for name in (self.etc, folder / "bin"):
+            name.mkdir(parents=True)
+        (folder / "bin" / "assayd").symlink_to(BINARY)
+        shutil.copy(self.daemon.config_file, self.etc / "assayd.conf")
+        postgres = os.environ.get("ASSAYD_POSTGRES_BIN", "/usr/lib/postgresql/15/bin")
+        self._environment = {"PATH": f"{folder}/bin:{postgres}:/usr/bin:/bin", "PGHOST": "127.0.0.1", "PGPORT": str(log.rig.postgres.port),
+                             "PGUSER": "postgres"}
+
+    def run(self, line):
+        if line.startswith("systemctl"):
+            assert line in ("systemctl stop assayd", "systemctl start assayd")
+            return self.daemon.start() if "start" in line else self.daemon.terminate()
+        done = subprocess.run(["sh", "-c", line.replace("/etc/assayd", str(self.etc))], cwd=self._folder, env=self._environment,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120, check=False)
+        assert done.returncode == 0, (line, done.stdout, self.daemon.log_tail())
+        return done.stdout
+
+
+def test_backup_and_restore_as_the_manual_has_them(log, shop_target, tmp_path):
+    """What was scored after the backup is counted and logged once more, into the same sums and the same tree."""
+    log.rig.postgres.execute("CREATE DATABASE assayd OWNER assayd")
+    log.rig.calibration_database = "assayd"
+    daemon = log.start(partitions=2, targets=(shop_target,))
+    administrator = Administrator(log, tmp_path / "administrator")
+    configuration = administrator.etc / "assayd.conf"
+    kept = configuration.read_text()
+    backup, restore, verify, audit_verify = manual.commands("BACKUP AND RESTORE")
+
+    def send_labelled(count):
+        log.rig.send([events.message(events.sure(target="shop", ground_truth={"sql": events.CITY_COUNT})) for _ in range(count)])
+
+    def settled(count):
+        log.await_logged(count)
+        log.await_signed()
+        log.rig.await_calibration([record for _, record in log.rig.scored(count)])
+
+    send_labelled(100)
+    settled(100)
+    for line in backup:
+        administrator.run(line)
+    send_labelled(60)
+    settled(160)
+    log.sql("UPDATE calibration_rollups SET cases = cases + 1")
+    log.sql("DELETE FROM audit_tiles")
+    configuration.write_text("what somebody has made of it")
+    for line in restore:
+        administrator.run(line)
+    assert configuration.read_text() == kept
+    settled(160)
+    log.check_tree()
+    assert ", 0 differ" in administrator.run(*verify)
+    assert administrator.run(*audit_verify).count("verified: ") == 2
     daemon.terminate()

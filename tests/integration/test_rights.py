@@ -2,13 +2,13 @@
 is lost or doubled meanwhile."""
 
 import os
-import pathlib
 import shlex
 import time
 
 import pytest
 
 import events
+import manual
 from openmetrics import Metrics, await_metrics
 from permissions import DESCRIBE, GROUP, LITERAL, PREFIXED, READ, TOPIC, TRANSACTIONAL_ID, WRITE, Permissions
 from servers import Kafka, headers_of
@@ -255,19 +255,15 @@ def test_a_stop_does_not_wait_for_rights(scene):
     assert daemon.terminate() == 0
 
 
-MANUAL = pathlib.Path(__file__).resolve().parents[2] / "packaging" / "man" / "assayd-operations.7.in"
-
-
 def manuals_rights(made):
     """What the commands of the manual grant, with the names of this test in place of the default ones."""
     names = {"generated-queries": made.input, "scored-queries": made.scored, "confidence-advisories": made.advisory,
              "generated-queries.dlq": made.dead_letter, "assayd": made.name, "assayd-": f"{made.name}-"}
     kinds = {"--topic": TOPIC, "--group": GROUP, "--transactional-id": TRANSACTIONAL_ID}
-    for line in MANUAL.read_text().replace("\\-", "-").splitlines():
-        if not line.startswith("kafka-acls.sh"):
-            continue
+    [lines] = manual.commands("PERMISSIONS IN KAFKA")
+    for line in lines:
         words = shlex.split(line)
-        assert words[1:5] == ["...", "--add", "--allow-principal", f"User:{USER}"]
+        assert words[:5] == ["kafka-acls.sh", "...", "--add", "--allow-principal", f"User:{USER}"]
         options = list(zip(words[5::2], words[6::2]))
         [(kind, name)] = [(kinds[option], names[value]) for option, value in options if option in kinds]
         pattern = PREFIXED if ("--resource-pattern-type", "prefixed") in options else LITERAL

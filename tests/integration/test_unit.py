@@ -10,6 +10,7 @@ import time
 import pytest
 
 import events
+import manual
 from conftest import required
 from machine import ETC, Machine, Service
 from servers import Kafka
@@ -183,9 +184,11 @@ class Secrets:
                 "judge": {"api_key_file": "credentials_judge"}}
 
     def change(self, to):
-        """Nobody is let in with the old one, and nobody stays who came in by it."""
+        """By the manual's commands. Nobody is let in with the old one, and nobody stays who came in by it."""
+        [replace] = manual.commands("CREDENTIALS")
         for name in ("target", "calibration", "judge", "kafka"):
-            self._machine.write(f"{ETC}/credentials/{name}", f"{to}\n")
+            for line in replace:
+                self._machine.run("sh", "-c", line.replace("sales-password", name), text=f"{to}\n")
         self._rig.judge.require_key(to)
         self._rig.postgres.execute(f"ALTER ROLE {self.ROLE} PASSWORD '{to}'; SELECT pg_terminate_backend(pid) "
                                    f"FROM pg_stat_activity WHERE usename = '{self.ROLE}'")
