@@ -366,25 +366,16 @@ struct offsets *assignment_begin_again(struct assignment *assignment, int32_t pa
 	return offsets;
 }
 
-static void add_lag(const struct assignment *assignment, const struct partition *partition,
-		    struct assignment_lag *lag)
-{
-	int64_t oldest_ms = offsets_oldest_ms(partition->offsets);
-	if (oldest_ms < lag->oldest_ms)
-		lag->oldest_ms = oldest_ms;
-	double fill = fill_of(assignment, partition);
-	if (fill > lag->fill)
-		lag->fill = fill;
-}
-
-void assignment_lag(struct assignment *assignment, struct assignment_lag *ret_lag)
+void assignment_lag(struct assignment *assignment, int32_t partition, struct assignment_lag *ret_lag)
 {
 	*ret_lag = (struct assignment_lag){ .oldest_ms = INT64_MAX };
-	for (size_t i = 0; i < assignment->count; i++) {
-		pthread_mutex_lock(&assignment->mutex); /* of each: nobody waits for all of them */
-		add_lag(assignment, &assignment->partitions[i], ret_lag);
-		pthread_mutex_unlock(&assignment->mutex);
+	pthread_mutex_lock(&assignment->mutex);
+	const struct partition *found = find(assignment, partition);
+	if (found) {
+		ret_lag->oldest_ms = offsets_oldest_ms(found->offsets);
+		ret_lag->fill = fill_of(assignment, found);
 	}
+	pthread_mutex_unlock(&assignment->mutex);
 }
 
 /* Whether that changes anything. */

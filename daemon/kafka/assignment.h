@@ -93,14 +93,14 @@ int64_t assignment_prefix(struct assignment *assignment, int32_t partition);
 struct offsets *assignment_begin_again(struct assignment *assignment, int32_t partition, int64_t start,
 				       int64_t since);
 
-/* How far behind an assignment is: what a committed prefix cannot tell. */
+/* How far behind a partition is: what a committed prefix cannot tell. */
 struct assignment_lag {
 	int64_t oldest_ms; /* since when the oldest unfinished event waits; INT64_MAX: there is none */
-	double fill;	   /* of the fullest map: share of its limit */
+	double fill;	   /* of its map: share of the limit */
 };
 
-/* Costs time linear in what is unfinished. */
-void assignment_lag(struct assignment *assignment, struct assignment_lag *ret_lag);
+/* Costs time linear in what is unfinished. One that is not of the assignment has nothing. */
+void assignment_lag(struct assignment *assignment, int32_t partition, struct assignment_lag *ret_lag);
 
 /* Publisher: an event of the partition can be published nowhere for now, so nothing more of it is to be read;
  * false: that was said before. */

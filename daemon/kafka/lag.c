@@ -2,14 +2,16 @@
 
 #include "kafka/client.h"
 
+#include <stdlib.h>
+
 static uint64_t distance(int64_t from, int64_t to)
 {
 	return to > from ? (uint64_t)(to - from) : 0;
 }
 
-/* `partition->offset`: what is read next, or negative: nothing was read yet. */
-static void add_partition(rd_kafka_t *consumer, struct assignment *assignment, const struct trails *trails,
-			  const rd_kafka_topic_partition_t *partition, struct lag *lag)
+/* Of one partition. `partition->offset`: what is read next, or negative: nothing was read yet. */
+static struct lag measure(rd_kafka_t *consumer, struct assignment *assignment, const struct trails *trails,
+			  const rd_kafka_topic_partition_t *partition)
 {
 	int64_t low, end;
 	const struct trail *trail = trails_find(trails, partition->partition);
@@ -21,15 +23,23 @@ static void add_partition(rd_kafka_t *consumer, struct assignment *assignment, c
 		end = trail->end;
 	}
 	if (low < 0 || end < 0)
-		return;
+		return (struct lag){ 0 };
 	int64_t prefix = assignment_prefix(assignment, partition->partition);
 	int64_t from = prefix > low ? prefix : low;
-	lag->behind += distance(from, end);
-	lag->unread += distance(partition->offset > from ? partition->offset : from, end);
+	return (struct lag){
+		.behind = distance(from, end),
+		.unread = distance(partition->offset > from ? partition->offset : from, end),
+	};
+}
+
+static int compare_partitions(const void *key, const void *standing)
+{
+	int32_t a = *(const int32_t *)key, b = ((const struct partition_standing *)standing)->partition;
+	return a < b ? -1 : a > b;
 }
 
 void lag_measure(rd_kafka_t *consumer, struct assignment *assignment, const struct trails *trails,
-		 struct lag *ret_lag)
+		 struct partition_standing *standings, size_t standings_count, struct lag *ret_lag)
 {
 	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *list = NULL;
 	*ret_lag = (struct lag){ 0 };
@@ -37,6 +47,15 @@ void lag_measure(rd_kafka_t *consumer, struct assignment *assignment, const stru
 		return;
 	if (rd_kafka_position(consumer, list) != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return;
-	for (int i = 0; i < list->cnt; i++)
-		add_partition(consumer, assignment, trails, &list->elems[i], ret_lag);
+	for (int i = 0; i < list->cnt; i++) {
+		const struct lag lag = measure(consumer, assignment, trails, &list->elems[i]);
+		struct partition_standing *standing =
+			standings_count ? bsearch(&list->elems[i].partition, standings, standings_count,
+						  sizeof *standings, compare_partitions)
+					: NULL;
+		ret_lag->behind += lag.behind;
+		ret_lag->unread += lag.unread;
+		if (standing && lag.behind > standing->behind)
+			standing->behind = lag.behind;
+	}
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kafka/assignment.h"
+#include "kafka/board.h"
 #include "kafka/trails.h"
 
 struct lag {
@@ -13,5 +14,6 @@ struct lag {
 	uint64_t unread; /* from what was read last to the end */
 };
 
+/* `standings` ascend by partition; how far behind each of them is is raised to what is found. */
 void lag_measure(rd_kafka_t *consumer, struct assignment *assignment, const struct trails *trails,
-		 struct lag *ret_lag);
+		 struct partition_standing *standings, size_t standings_count, struct lag *ret_lag);

@@ -70,6 +70,7 @@ struct source {
 	_Atomic unsigned assigned, paused_now;
 	_Atomic uint64_t behind, unread;
 	_Atomic uint64_t recreated;
+	struct board board;
 };
 
 /* ---- pausing ---- */
@@ -727,22 +728,68 @@ static unsigned count_waiting(struct source *source)
 	return count;
 }
 
+static bool is_waiting(const struct source *source, int32_t partition)
+{
+	size_t i = 0;
+	while (i < source->paused_count && source->paused[i].partition != partition)
+		i++;
+	return i < source->paused_count;
+}
+
+/* How each partition of the assignment stands, ascending; but for how far it is behind. */
+static struct partition_standing *find_standings(struct source *source, size_t count)
+{
+	struct partition_standing *standings = calloc(count ? count : 1, sizeof *standings);
+	if (!standings)
+		abort();
+	rd_kafka_topic_partition_list_sort(source->given, NULL, NULL);
+	for (size_t i = 0; i < count; i++) {
+		int32_t partition = source->given->elems[i].partition;
+		struct assignment_lag lag;
+		struct stop stop;
+		assignment_lag(source->assignment, partition, &lag);
+		standings[i] = (struct partition_standing){ .partition = partition,
+							    .state = PARTITION_READ,
+							    .oldest_ms = lag.oldest_ms,
+							    .fill = lag.fill };
+		if (stops_find(&source->stops, partition, &stop)) {
+			standings[i].state = PARTITION_STOPPED;
+			if (stop.since_ms < lag.oldest_ms)
+				standings[i].oldest_ms = stop.since_ms;
+			if (stop.next >= 0 && stop.end > stop.next)
+				standings[i].behind = (uint64_t)(stop.end - stop.next);
+		} else if (is_waiting(source, partition)) {
+			standings[i].state = PARTITION_WAITS;
+		}
+	}
+	return standings;
+}
+
 static void measure_lag(struct source *source)
 {
-	struct assignment_lag lag = { .oldest_ms = INT64_MAX };
+	_cleanup_(cleanup_free) struct partition_standing *standings = NULL;
+	size_t count = source->assignment ? (size_t)source->given->cnt : 0;
+	struct stops_sum stops;
 	struct lag unfinished = { 0 };
+	int64_t oldest_ms = INT64_MAX;
+	double fill = 0;
 	int64_t now_us = clock_monotonic_us();
 	if (now_us < source->next_lag_us)
 		return;
 	source->next_lag_us = now_us + (int64_t)LAG_MS * 1000;
-	if (source->assignment) {
-		assignment_lag(source->assignment, &lag);
-		lag_measure(source->consumer, source->assignment, &source->trails, &unfinished);
+	if (count > 0) {
+		standings = find_standings(source, count);
+		lag_measure(source->consumer, source->assignment, &source->trails, standings, count,
+			    &unfinished);
 	}
-	struct stops_sum stops;
+	for (size_t i = 0; i < count; i++) {
+		oldest_ms = standings[i].oldest_ms < oldest_ms ? standings[i].oldest_ms : oldest_ms;
+		fill = standings[i].fill > fill ? standings[i].fill : fill;
+	}
+	board_write(&source->board, standings, count);
 	stops_sum(&source->stops, &stops);
-	atomic_store(&source->oldest_ms, stops.oldest_ms < lag.oldest_ms ? stops.oldest_ms : lag.oldest_ms);
-	atomic_store(&source->map_fill, lag.fill);
+	atomic_store(&source->oldest_ms, stops.oldest_ms < oldest_ms ? stops.oldest_ms : oldest_ms);
+	atomic_store(&source->map_fill, fill);
 	atomic_store(&source->paused_now, count_waiting(source));
 	atomic_store(&source->behind, unfinished.behind + stops.behind);
 	atomic_store(&source->unread, unfinished.unread + stops.behind);
@@ -846,6 +893,7 @@ static void release(struct source *source)
 		rd_kafka_topic_partition_list_destroy(source->given);
 	trails_clear(&source->trails);
 	stops_destroy(&source->stops);
+	board_destroy(&source->board);
 	free(source->paused);
 	free(source);
 }
@@ -879,6 +927,7 @@ err_t source_start(const struct kafka_settings *settings, struct rights_watch *r
 		err = subscribe(source, detail);
 	}
 	stops_init(&source->stops, settings);
+	board_init(&source->board);
 	if (err) {
 		release(source);
 		return err;
@@ -938,6 +987,11 @@ void source_lag(struct source *source, struct source_lag *ret_lag)
 		.unread = atomic_load(&source->unread),
 		.recreated = atomic_load(&source->recreated),
 	};
+}
+
+size_t source_partitions(struct source *source, struct partition_standing ret_worst[BOARD_PARTITIONS])
+{
+	return board_read(&source->board, ret_worst);
 }
 
 void source_describe_stops(struct source *source, size_t most, struct buf *out)

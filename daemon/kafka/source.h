@@ -9,6 +9,7 @@
 #pragma once
 
 #include "kafka/assignment.h"
+#include "kafka/board.h"
 #include "kafka/client.h"
 #include "kafka/credits.h"
 #include "kafka/offsets.h"
@@ -77,6 +78,10 @@ struct source_lag {
 
 /* Any thread; as of the source's last round. */
 void source_lag(struct source *source, struct source_lag *ret_lag);
+
+/* The assigned partitions that stand worst, the worst first; returns how many. Any thread; as of about a
+ * second ago. */
+size_t source_partitions(struct source *source, struct partition_standing ret_worst[BOARD_PARTITIONS]);
 
 /* Appends why partitions stand still and what mends it, a line each, at most `most`. Any thread. */
 void source_describe_stops(struct source *source, size_t most, struct buf *out);

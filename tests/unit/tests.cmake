@@ -198,6 +198,7 @@ unit_test(judge/sharing PLAIN WAITS COVERS judge/dispatcher)
 unit_test(judge/wire THREADS WAITS COVERS judge/transport)
 
 unit_test(kafka/assignment THREADS WAITS COVERS kafka/assignment)
+unit_test(kafka/board THREADS COVERS kafka/board)
 unit_test(kafka/client THREADS WAITS COVERS kafka/client)
 unit_test(kafka/credits THREADS WAITS COVERS kafka/credits)
 unit_test(kafka/dead_letter COVERS kafka/dead_letter)

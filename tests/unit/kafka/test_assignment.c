@@ -298,27 +298,29 @@ static void smaller_maps_hold_back_what_does_not_fit(void **state)
 	}
 }
 
-static void lag_is_that_of_the_worst_partition(void **state)
+static void lag_is_that_of_the_partition(void **state)
 {
 	(void)state;
 	struct assignment *assignment = assignment_new("topic", NULL);
 	struct assignment_lag lag;
-	assignment_lag(assignment, &lag);
-	assert_true(lag.oldest_ms == INT64_MAX && lag.fill == 0);
 	assignment_add(assignment, 0, offsets_new(0));
 	assignment_add(assignment, 1, offsets_new(0));
+	assignment_lag(assignment, 2, &lag);
+	assert_true(lag.oldest_ms == INT64_MAX && lag.fill == 0);
 	for (int64_t offset = 0; offset < 100; offset++) {
 		assert_int_equal(assignment_arrive(assignment, 0, offset, 5000, 0), OFFSETS_FRESH);
 		assert_int_equal(assignment_arrive(assignment, 1, offset, 4000 + offset, 0), OFFSETS_FRESH);
 	}
-	assignment_lag(assignment, &lag);
+	assignment_lag(assignment, 0, &lag);
+	assert_int_equal(lag.oldest_ms, 5000);
+	assignment_lag(assignment, 1, &lag);
 	assert_int_equal(lag.oldest_ms, 4000);
 	double empty = lag.fill;
 	assert_true(assignment_begin(assignment));
 	for (int64_t offset = 0; offset < 100; offset += 2)
 		assert_true(assignment_join(assignment, 1, offset));
 	assignment_end(assignment, true);
-	assignment_lag(assignment, &lag);
+	assignment_lag(assignment, 1, &lag);
 	assert_int_equal(lag.oldest_ms, 4001);
 	assert_true(lag.fill > empty);
 	for (int i = 0; i < 200; i++)
@@ -335,7 +337,7 @@ int main(void)
 		cmocka_unit_test(closed_assignments_take_part_in_nothing),
 		cmocka_unit_test(joins_stop_before_the_map_is_too_large),
 		cmocka_unit_test(smaller_maps_hold_back_what_does_not_fit),
-		cmocka_unit_test(lag_is_that_of_the_worst_partition),
+		cmocka_unit_test(lag_is_that_of_the_partition),
 		cmocka_unit_test(a_restored_map_does_not_stop_its_partition),
 		cmocka_unit_test(a_full_map_stops_its_partition_until_it_empties),
 		cmocka_unit_test(stops_are_taken_once_each),
