@@ -155,6 +155,10 @@ struct judge_stats dispatcher_stats(struct dispatcher *dispatcher)
 	stats->waiting = (int64_t)dispatcher->waiting.count;
 	stats->slots = (int64_t)dispatcher->limits.slots;
 	stats->breaker_open = dispatcher->breaker.state != CIRCUIT_CLOSED;
+	stats->day_tokens_limit = dispatcher->bounds.tokens_per_day;
+	stats->day_tokens = dispatcher->bounds.tokens_per_day > 0
+				    ? limits_day_spent(&dispatcher->limits, clock_monotonic_us())
+				    : 0;
 	if (dispatcher->shared) {
 		struct shared_cache_stats shared = shared_cache_stats(dispatcher->shared);
 		stats->cache_connected = shared.connected;

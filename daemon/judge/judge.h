@@ -70,11 +70,13 @@ struct judge_stats {
 	int64_t prompt_tokens;
 	int64_t completion_tokens;
 	int64_t in_flight;
-	int64_t waiting;	 /* requests without a slot */
-	int64_t slots;		 /* requests that may be in flight, as adapted */
-	int64_t breaker_open;	 /* 1 while the judge is left alone */
-	int64_t cache_connected; /* 1 while the shared cache, that of all members, can be read */
-	int64_t cache_lost;	 /* verdicts that it had no room for */
+	int64_t waiting;	  /* requests without a slot */
+	int64_t slots;		  /* requests that may be in flight, as adapted */
+	int64_t breaker_open;	  /* 1 while the judge is left alone */
+	int64_t cache_connected;  /* 1 while the shared cache, that of all members, can be read */
+	int64_t cache_lost;	  /* verdicts that it had no room for */
+	int64_t day_tokens;	  /* spent within the last day, where there is a limit of them */
+	int64_t day_tokens_limit; /* 0: there is none */
 };
 
 struct judge_verdict {

@@ -299,6 +299,12 @@ void limits_refused(struct limits *limits, const struct limits_refusal *refusal,
 		narrow_or_not(limits, paused, now_us);
 }
 
+int64_t limits_day_spent(struct limits *limits, int64_t now_us)
+{
+	window_advance(&limits->day_tokens, now_us);
+	return limits->day_tokens.total;
+}
+
 void limits_export_day(struct limits *limits, int64_t now_us, int64_t ret_spent[LIMITS_SLOTS])
 {
 	struct window *window = &limits->day_tokens;

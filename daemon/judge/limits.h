@@ -96,7 +96,10 @@ struct limits_refusal {
 };
 void limits_refused(struct limits *limits, const struct limits_refusal *refusal, int64_t now_us);
 
-/* What was spent of the day's tokens, the newest slot first; and back, `elapsed_us` later, with the mean of a
+/* What was spent of the day's tokens; not more than a sixtieth of a day late. */
+int64_t limits_day_spent(struct limits *limits, int64_t now_us);
+
+/* The same by slots, the newest slot first; and back, `elapsed_us` later, with the mean of a
  * request as it was then (0: not known). */
 void limits_export_day(struct limits *limits, int64_t now_us, int64_t ret_spent[LIMITS_SLOTS]);
 void limits_import_day(struct limits *limits, int64_t now_us, const int64_t spent[LIMITS_SLOTS],

@@ -373,6 +373,7 @@ static void test_day_goes_on(void **state)
 	int64_t spent[LIMITS_SLOTS];
 	limits_answered(&before, 0, 600, 100 * S);
 	limits_answered(&before, 0, 300, 20 * 1440 * S);
+	assert_int_equal(limits_day_spent(&before, 20 * 1440 * S), 900);
 	limits_export_day(&before, 20 * 1440 * S, spent);
 	assert_int_equal(spent[0], 300);
 	assert_int_equal(spent[20], 600);
@@ -388,6 +389,7 @@ static void test_day_goes_on(void **state)
 	assert_int_equal(after.day_tokens.total, 0);
 	limits_import_day(&after, 100 * S, spent, -5 * S, 0);
 	assert_int_equal(after.day_tokens.total, 900);
+	assert_int_equal(limits_day_spent(&after, (100 + 86400 * 2) * S), 0);
 }
 
 static void test_change(void **state)
