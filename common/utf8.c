@@ -67,3 +67,14 @@ size_t utf8_valid_prefix(const char *data, size_t len)
 	}
 	return i;
 }
+
+void utf8_copy(char *to, size_t size, str_t text)
+{
+	size_t len = text.ptr ? text.len : 0;
+	if (len >= size)
+		len = size - 1;
+	len = utf8_valid_prefix(text.ptr, len);
+	if (len)
+		memcpy(to, text.ptr, len);
+	to[len] = '\0';
+}

@@ -6,6 +6,10 @@
 /* Length of the valid prefix: `len` when all of it is valid. */
 size_t utf8_valid_prefix(const char *data, size_t len);
 
+/* Copies what fits of the text's valid prefix, to the end of a code point, and ends it with '\0'; an absent
+ * one is empty. `size` is above 0. */
+void utf8_copy(char *to, size_t size, str_t text);
+
 /* Length of the code point that the data begins with, or 0 where it is none (or where there is no data). */
 size_t utf8_decode(const char *data, size_t len, uint32_t *ret_point);
 

@@ -509,6 +509,8 @@ static void watch_drift(struct calibrator *calibrator)
 	calibrator->statistics.drift_opened = drift.opened;
 	calibrator->statistics.drift_closed = drift.closed;
 	calibrator->statistics.drift_published = drift.published;
+	calibrator->statistics.drift_open_count = drift.open_count;
+	memcpy(calibrator->statistics.drift_open, drift.open, sizeof drift.open);
 	pthread_mutex_unlock(&calibrator->mutex);
 }
 

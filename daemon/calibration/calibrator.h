@@ -19,7 +19,7 @@
 
 #include "avro/codec.h"
 #include "calibration/count/store.h"
-#include "calibration/drift/drift.h"
+#include "calibration/drift/watch.h"
 #include "common/heartbeat.h"
 #include "kafka/client.h"
 
@@ -58,9 +58,11 @@ struct calibrator_statistics {
 	uint64_t drift_opened;	     /* episodes, by this instance, likewise below */
 	uint64_t drift_closed;
 	uint64_t drift_published; /* advisories */
-	int64_t last_commit_ms;	  /* wall clock; 0: none yet */
-	bool database_up;	  /* it took the last attempt; false before the first */
-	uint64_t behind; /* offsets that are not counted, as far as is known, of about a second ago */
+	size_t drift_open_count;  /* see struct drift_watch_statistics */
+	struct drift_open drift_open[DRIFT_OPEN_LISTED];
+	int64_t last_commit_ms; /* wall clock; 0: none yet */
+	bool database_up;	/* it took the last attempt; false before the first */
+	uint64_t behind;	/* offsets that are not counted, as far as is known, of about a second ago */
 	int64_t waiting_since_ms; /* when the oldest of these that was read was written, or, where the
 				     database does not tell where to read, when it was first asked, or, where
 				     the broker refuses reading, since when it does (wall clock); 0: nothing

@@ -27,18 +27,6 @@ void recent_free(struct recent *recent)
 	free(recent);
 }
 
-/* What fits, to the end of a code point. */
-static void copy(char *to, size_t size, str_t text)
-{
-	size_t len = text.ptr ? text.len : 0;
-	if (len >= size)
-		len = size - 1;
-	len = utf8_valid_prefix(text.ptr, len);
-	if (len)
-		memcpy(to, text.ptr, len);
-	to[len] = '\0';
-}
-
 /* One more of a list; what does not fit as a whole is left out. */
 static void append(char *to, size_t size, str_t name)
 {
@@ -67,10 +55,10 @@ void recent_note(struct recent *recent, const struct advisory *advisory)
 	if (advisory->level != ENUM_ABSENT)
 		snprintf(to->level, sizeof to->level, "%s",
 			 advisory_level_name((enum confidence_level)advisory->level));
-	copy(to->event_id, sizeof to->event_id, advisory->event_id);
-	copy(to->application, sizeof to->application, advisory->application);
-	copy(to->target, sizeof to->target, advisory->target);
-	copy(to->summary, sizeof to->summary, advisory->summary);
+	utf8_copy(to->event_id, sizeof to->event_id, advisory->event_id);
+	utf8_copy(to->application, sizeof to->application, advisory->application);
+	utf8_copy(to->target, sizeof to->target, advisory->target);
+	utf8_copy(to->summary, sizeof to->summary, advisory->summary);
 	pthread_mutex_unlock(&recent->mutex);
 }
 

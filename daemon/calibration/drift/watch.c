@@ -6,6 +6,7 @@
 #include "calibration/store/rollup.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/utf8.h"
 
 enum {
 	JUDGED_AT_ONCE = 20, /* segments, with up to 2000 claims each */
@@ -14,6 +15,7 @@ enum {
 	JUDGE_SHARE = 10,	 /* pauses are this much longer than judging took */
 	PUBLISH_PAUSE_MS = 60000,
 	PUBLISH_RETRY_MS = 5000,
+	LIST_PAUSE_MS = 60000,
 	CLAIM_MS = 90000, /* above what the publisher needs to learn of an advisory's fate */
 	RETENTION_PAUSE_MS = 3600000,
 	RETENTION_ON_PAUSE_MS = 1000, /* while rows are left */
@@ -30,6 +32,7 @@ enum work {
 	WORK_START,
 	WORK_JUDGE,
 	WORK_PUBLISH,
+	WORK_LIST,
 	WORK_RETENTION,
 	WORK_FORGET,
 	WORK_TAKE_OVER,
@@ -91,6 +94,8 @@ static void note_changes(struct drift_watch *watch, const struct drift_changes *
 {
 	watch->statistics.opened += changes->opened;
 	watch->statistics.closed += changes->closed;
+	if (changes->closed || changes->opened)
+		set_due(watch, WORK_LIST, 0);
 	if (changes->closed)
 		log_notice("calibration drift: %zu episodes closed", changes->closed);
 	if (changes->opened) {
@@ -169,6 +174,36 @@ static err_t settle(struct drift_watch *watch, struct database *database, struct
 	return ERR_OK;
 }
 
+static int compare_opened(const void *a, const void *b)
+{
+	int64_t left = ((const struct drift_episode *)a)->opened_at_ms;
+	int64_t right = ((const struct drift_episode *)b)->opened_at_ms;
+	return left > right ? -1 : left < right;
+}
+
+static err_t list_open(struct drift_watch *watch, struct database *database, struct err_detail *detail)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct drift_watch_statistics *statistics = &watch->statistics;
+	struct drift_episode *episodes;
+	size_t count;
+	err_t err = episodes_open(database, NULL, arena, &episodes, &count, detail);
+	if (err)
+		return err;
+	if (count > 0)
+		qsort(episodes, count, sizeof *episodes, compare_opened);
+	memset(statistics->open, 0, sizeof statistics->open);
+	statistics->open_count = count;
+	for (size_t i = 0; i < count && i < DRIFT_OPEN_LISTED; i++) {
+		const struct advisory advisory = drift_publisher_advisory(&episodes[i], arena);
+		statistics->open[i].opened_at_ms = episodes[i].opened_at_ms;
+		utf8_copy(statistics->open[i].application, DRIFT_APPLICATION_BYTES, advisory.application);
+		utf8_copy(statistics->open[i].summary, DRIFT_SUMMARY_BYTES, advisory.summary);
+	}
+	set_due(watch, WORK_LIST, LIST_PAUSE_MS);
+	return ERR_OK;
+}
+
 static err_t delete_old(struct drift_watch *watch, struct database *database, struct err_detail *detail)
 {
 	bool more;
@@ -207,6 +242,7 @@ static const struct {
 	[WORK_START] = { "the segments of the calibration database cannot be read", take_all_segments },
 	[WORK_JUDGE] = { "calibration drift cannot be judged", judge },
 	[WORK_PUBLISH] = { "advisories of calibration drift cannot be published", publish },
+	[WORK_LIST] = { "open episodes of calibration drift cannot be read", list_open },
 	[WORK_RETENTION] = { "old calibration data cannot be deleted", delete_old },
 	[WORK_FORGET] = { "events beyond the feedback horizon cannot be deleted", forget },
 	[WORK_TAKE_OVER] = { "the hourly sums of the calibration cannot be computed", take_over },

@@ -30,9 +30,21 @@ struct drift_watch_options {
 	int64_t feedback_horizon_ms;
 };
 
+enum { DRIFT_OPEN_LISTED = 8, DRIFT_APPLICATION_BYTES = 128, DRIFT_SUMMARY_BYTES = 512 };
+
+/* An open episode in words, shortened where they do not fit. */
+struct drift_open {
+	int64_t opened_at_ms; /* wall clock */
+	char application[DRIFT_APPLICATION_BYTES];
+	char summary[DRIFT_SUMMARY_BYTES]; /* as its advisory has it */
+};
+
 struct drift_watch_statistics {
 	uint64_t opened, closed; /* episodes, by this instance */
 	uint64_t published;	 /* advisories */
+	/* Those that are open, whoever opened them, as of a minute ago; the last opened ones first. */
+	size_t open_count;
+	struct drift_open open[DRIFT_OPEN_LISTED];
 };
 
 /* The caller owns the watch. */
@@ -56,5 +68,5 @@ bool drift_watch_step(struct drift_watch *watch);
 /* Publishes what it can within `timeout_ms` before a stop. */
 void drift_watch_finish(struct drift_watch *watch, int64_t timeout_ms);
 
-/* Counts since the start. */
+/* Counts since the start, and what is open. */
 void drift_watch_statistics(const struct drift_watch *watch, struct drift_watch_statistics *ret_statistics);

@@ -54,8 +54,33 @@ static void test_prefix(void **state)
 	}
 }
 
+static void test_copy(void **state)
+{
+	static const struct {
+		str_t text;
+		const char *copy; /* to 6 bytes */
+	} CASES[] = {
+		{ STR_NONE, "" },
+		{ BYTES(""), "" },
+		{ BYTES("abc"), "abc" },
+		{ BYTES("abcde"), "abcde" },
+		{ BYTES("abcdef"), "abcde" },
+		{ BYTES("abcd\xc3\xa4"), "abcd" }, /* not half of it */
+		{ BYTES("abc\xc3\xa4z"), "abc\xc3\xa4" },
+		{ BYTES("ab\xff"
+			"cd"),
+		  "ab" },
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(CASES); i++) {
+		char copy[6] = "xxxxx";
+		utf8_copy(copy, sizeof copy, CASES[i].text);
+		assert_string_equal(copy, CASES[i].copy);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_prefix) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_prefix), cmocka_unit_test(test_copy) };
 	return cmocka_run_group_tests_name("utf8", tests, NULL, NULL);
 }
