@@ -137,28 +137,18 @@ static void add_state(struct top_lines *frame, const json_t *status)
 	}
 }
 
-static void add_alarm(struct top_lines *frame, const char *what, const char *name)
+static void add_attention(struct top_lines *frame, const json_t *attention)
 {
-	buf_printf(&frame->line, "! %s%s", what, *name ? ": " : "");
-	add_foreign(frame, name);
-	end_line(frame, RED);
-}
-
-static void add_alarms(struct top_lines *frame, const json_t *status)
-{
-	const json_t *item, *reloads = json_object_get(status, "reloads");
-	const char *const databases[] = { "calibration", "archive", "audit_log" };
+	const json_t *item;
 	size_t i;
-	if (flag_at(reloads, "last_refused"))
-		add_alarm(frame, "the last reload was refused; the journal says why", "");
-	json_array_foreach(json_object_get(status, "targets"), i, item) if (!flag_at(item, "up"))
-		add_alarm(frame, "a target does not answer", text_at(item, "name"));
-	json_array_foreach(json_object_get(status, "judges"), i, item) if (flag_at(item, "breaker_open"))
-		add_alarm(frame, "a judge fails and is left alone for a while", text_at(item, "name"));
-	for (i = 0; i < sizeof databases / sizeof *databases; i++) {
-		const json_t *part = json_object_get(status, databases[i]);
-		if (json_is_object(part) && !flag_at(part, "database_up"))
-			add_alarm(frame, "a database does not take what is written", databases[i]);
+	json_array_foreach(attention, i, item)
+	{
+		const char *name = text_at(item, "name");
+		buf_append_text(&frame->line, "! ");
+		add_foreign(frame, text_at(item, "text"));
+		buf_append_text(&frame->line, *name ? ": " : "");
+		add_foreign(frame, name);
+		end_line(frame, RED);
 	}
 }
 
@@ -233,6 +223,12 @@ static void add_sparks(struct top_lines *frame, const json_t *minutes)
 	end_line(frame, "");
 }
 
+/* As many digits as are worth something. */
+static void add_ms(struct top_lines *frame, double ms)
+{
+	buf_printf(&frame->line, " %10.*f", ms < 0.1 ? 3 : ms < 10 ? 2 : ms < 100 ? 1 : 0, ms);
+}
+
 static void add_latencies(struct top_lines *frame, const json_t *latencies)
 {
 	const json_t *item;
@@ -245,8 +241,10 @@ static void add_latencies(struct top_lines *frame, const json_t *latencies)
 		add_foreign(frame, text_at(item, "stage"));
 		while (frame->line.len < 18)
 			buf_append_char(&frame->line, ' ');
-		buf_printf(&frame->line, " %10lld %10.3g %10.3g %10.3g", (long long)integer_at(item, "count"),
-			   number_at(item, "p50_ms"), number_at(item, "p95_ms"), number_at(item, "p99_ms"));
+		buf_printf(&frame->line, " %10lld", (long long)integer_at(item, "count"));
+		add_ms(frame, number_at(item, "p50_ms"));
+		add_ms(frame, number_at(item, "p95_ms"));
+		add_ms(frame, number_at(item, "p99_ms"));
 		end_line(frame, "");
 	}
 }
@@ -280,6 +278,38 @@ static void add_judges(struct top_lines *frame, const json_t *judges)
 			   (long long)(integer_at(item, "prompt_tokens") +
 				       integer_at(item, "completion_tokens")));
 		end_line(frame, flag_at(item, "breaker_open") ? RED : "");
+	}
+}
+
+static void add_partitions(struct top_lines *frame, const json_t *partitions)
+{
+	const json_t *item;
+	size_t i;
+	json_array_foreach(json_object_get(partitions, "worst"), i, item)
+	{
+		const char *state = text_at(item, "state");
+		if (strcmp(state, "read") == 0)
+			continue;
+		buf_printf(&frame->line, "partition %lld  ", (long long)integer_at(item, "partition"));
+		add_foreign(frame, state);
+		buf_append_text(&frame->line, ", oldest waits ");
+		add_duration(frame, integer_at(item, "oldest_age_ms"));
+		buf_printf(&frame->line, ", map %.0f %%, behind %lld", 100 * number_at(item, "map_fill"),
+			   (long long)integer_at(item, "behind"));
+		end_line(frame, YELLOW);
+	}
+}
+
+static void add_drift(struct top_lines *frame, const json_t *calibration)
+{
+	const json_t *item;
+	size_t i;
+	json_array_foreach(json_object_get(calibration, "drift_episodes"), i, item)
+	{
+		buf_append_text(&frame->line, "drift since ");
+		add_time(frame, integer_at(item, "opened_at_ms"), "%d %b %H:%M  ");
+		add_foreign(frame, text_at(item, "summary"));
+		end_line(frame, YELLOW);
 	}
 }
 
@@ -324,13 +354,15 @@ void top_frame(const json_t *status, const struct top_size *size, struct buf *ou
 	const json_t *totals = json_object_get(status, "totals");
 	add_state(&frame, status);
 	if (json_is_object(totals)) { /* else it starts or stops, and there are no parts */
-		add_alarms(&frame, status);
+		add_attention(&frame, json_object_get(status, "attention"));
 		add_now(&frame, status);
 		add_counts(&frame, "actions", json_object_get(totals, "actions"));
 		add_counts(&frame, "levels", json_object_get(totals, "levels"));
 		add_sparks(&frame, json_object_get(status, "minutes"));
 		add_targets(&frame, json_object_get(status, "targets"));
 		add_judges(&frame, json_object_get(status, "judges"));
+		add_partitions(&frame, json_object_get(status, "partitions"));
+		add_drift(&frame, json_object_get(status, "calibration"));
 		add_latencies(&frame, json_object_get(status, "latencies"));
 	}
 	add_changes(&frame, json_object_get(status, "changes"));

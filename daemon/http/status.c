@@ -117,8 +117,10 @@ static void gather_beside(const struct metrics_parts *parts, struct status *stat
 void status_gather(const struct metrics_parts *parts, struct status *status)
 {
 	status->version = record_program_version();
-	if (parts->source)
+	if (parts->source) {
 		source_lag(parts->source, &status->lag);
+		status->partitions_count = source_partitions(parts->source, status->partitions);
+	}
 	if (parts->credits) {
 		credits_used(parts->credits, &status->in_flight_events, &status->in_flight_bytes);
 		status->in_flight_events_limit = parts->credits->events_limit;

@@ -43,6 +43,8 @@ struct status {
 
 	bool shown; /* there are parts, from which the following is */
 	struct source_lag lag;
+	struct partition_standing partitions[BOARD_PARTITIONS]; /* the worst ones */
+	size_t partitions_count;
 	struct pipeline_statistics pipeline;
 	struct publisher_statistics publisher;
 	struct history_totals totals;

@@ -1,4 +1,5 @@
 /* The status as JSON: what the page shows, by the same names. */
+#include "http/attention.h"
 #include "http/status.h"
 
 #include <jansson.h>
@@ -75,13 +76,44 @@ static json_t *waiting_of(const struct status *status)
 	return object;
 }
 
-static json_t *partitions_of(const struct source_lag *lag)
+static json_t *attention_json(const struct status *status)
+{
+	struct attention items[ATTENTION_MAX];
+	json_t *array = json_array();
+	size_t count = attention_of(status, items);
+	for (size_t i = 0; i < count; i++) {
+		json_t *object = json_object();
+		set_text(object, "code", items[i].code);
+		set_text(object, "text", items[i].text);
+		set_text(object, "name", items[i].name);
+		json_array_append_new(array, object);
+	}
+	return array;
+}
+
+static json_t *standing_of(const struct partition_standing *standing, int64_t now_ms)
 {
 	json_t *object = json_object();
+	bool waits = standing->oldest_ms < now_ms;
+	json_object_set_new(object, "partition", json_integer(standing->partition));
+	set_text(object, "state", board_state_name(standing->state));
+	json_object_set_new(object, "oldest_age_ms", json_integer(waits ? now_ms - standing->oldest_ms : 0));
+	set_number(object, "map_fill", standing->fill);
+	set_count(object, "behind", standing->behind);
+	return object;
+}
+
+static json_t *partitions_of(const struct status *status)
+{
+	const struct source_lag *lag = &status->lag;
+	json_t *object = json_object(), *worst = json_array();
 	set_count(object, "assigned", lag->assigned);
 	set_count(object, "paused", lag->paused);
 	set_count(object, "stopped", lag->stopped);
 	set_count(object, "recreated", lag->recreated);
+	for (size_t i = 0; i < status->partitions_count; i++)
+		json_array_append_new(worst, standing_of(&status->partitions[i], status->now_ms));
+	json_object_set_new(object, "worst", worst);
 	return object;
 }
 
@@ -149,6 +181,11 @@ static json_t *judges_of(const struct status *status)
 		set_count(object, "waiting", (uint64_t)judge->stats.waiting);
 		set_count(object, "prompt_tokens", (uint64_t)judge->stats.prompt_tokens);
 		set_count(object, "completion_tokens", (uint64_t)judge->stats.completion_tokens);
+		set_count(object, "day_tokens", (uint64_t)judge->stats.day_tokens);
+		json_object_set_new(object, "day_tokens_limit",
+				    judge->stats.day_tokens_limit
+					    ? json_integer(judge->stats.day_tokens_limit)
+					    : json_null());
 		set_number(object, "cost", judge->cost);
 		json_array_append_new(array, object);
 	}
@@ -173,6 +210,19 @@ static json_t *targets_of(const struct status *status)
 	return array;
 }
 
+static json_t *drift_of(const struct calibrator_statistics *calibrator)
+{
+	json_t *array = json_array();
+	for (size_t i = 0; i < calibrator->drift_open_count && i < DRIFT_OPEN_LISTED; i++) {
+		json_t *object = json_object();
+		set_time(object, "opened_at_ms", calibrator->drift_open[i].opened_at_ms);
+		set_text(object, "application", calibrator->drift_open[i].application);
+		set_text(object, "summary", calibrator->drift_open[i].summary);
+		json_array_append_new(array, object);
+	}
+	return array;
+}
+
 static json_t *calibration_of(const struct calibrator_statistics *calibrator)
 {
 	json_t *object = json_object();
@@ -183,6 +233,8 @@ static json_t *calibration_of(const struct calibrator_statistics *calibrator)
 	set_time(object, "waiting_since_ms", calibrator->waiting_since_ms);
 	set_count(object, "drift_opened", calibrator->drift_opened);
 	set_count(object, "drift_closed", calibrator->drift_closed);
+	set_count(object, "drift_open", calibrator->drift_open_count);
+	json_object_set_new(object, "drift_episodes", drift_of(calibrator));
 	return object;
 }
 
@@ -263,8 +315,9 @@ static void set_parts(json_t *root, const struct status *status)
 	json_object_set_new(root, "received", json_integer((json_int_t)status->pipeline.received));
 	json_object_set_new(root, "totals", totals_of(&status->totals));
 	json_object_set_new(root, "kinds", kinds);
+	json_object_set_new(root, "attention", attention_json(status));
 	json_object_set_new(root, "waiting", waiting_of(status));
-	json_object_set_new(root, "partitions", partitions_of(&status->lag));
+	json_object_set_new(root, "partitions", partitions_of(status));
 	json_object_set_new(root, "publisher", publisher_of(&status->publisher));
 	json_object_set_new(root, "latencies", latencies_of(status));
 	json_object_set_new(root, "reliability", reliability_of(status));

@@ -1,4 +1,5 @@
 /* The status as a page: HTML and inline SVG, without scripts. */
+#include "http/attention.h"
 #include "http/markup.h"
 #include "http/status.h"
 
@@ -118,6 +119,12 @@ static void cell_count(struct buf *out, uint64_t value)
 	html(out, "<td>");
 	count(out, value);
 	html(out, "</td>");
+}
+
+/* As many digits as are worth something. */
+static void cell_ms(struct buf *out, double ms)
+{
+	buf_printf(out, "<td>%.*f</td>", ms < 0.1 ? 3 : ms < 10 ? 2 : ms < 100 ? 1 : 0, ms);
 }
 
 static void row_begin(struct buf *out, const char *name)
@@ -280,49 +287,22 @@ static void banner(struct buf *out, const struct status *status)
 	html(out, "</div>\n");
 }
 
-static void attention_item(struct buf *out, bool *first, const char *what, const char *name)
-{
-	html(out, *first ? "<ul class=\"state wait\" aria-label=\"What needs attention\"><li>" : "<li>");
-	*first = false;
-	html(out, what);
-	if (name) {
-		html(out, ": ");
-		markup_append(out, name);
-	}
-	html(out, "</li>");
-}
-
-/* What is not as it should be, though events are scored. */
 static void attention(struct buf *out, const struct status *status)
 {
-	bool first = true;
-	if (status->last_reload_refused)
-		attention_item(out, &first,
-			       "the last reload of the configuration was refused, the former one is in "
-			       "force; the journal says why",
-			       NULL);
-	for (size_t i = 0; i < status->targets_count && i < STATUS_TARGETS; i++)
-		if (!status->targets[i].up)
-			attention_item(out, &first, "a target does not answer", status->targets[i].name);
-	for (size_t i = 0; i < status->judges_count; i++)
-		if (status->judges[i].stats.breaker_open)
-			attention_item(out, &first, "a judge fails and is left alone for a while",
-				       status->judges[i].name);
-	if (status->calibrates && !status->calibrator.database_up)
-		attention_item(out, &first, "the calibration's database does not take what is written", NULL);
-	if (status->calibrator.drift_opened > status->calibrator.drift_closed)
-		attention_item(
-			out, &first,
-			"calibration drift was found; assayd calibration says where, and whether it lasts",
-			NULL);
-	if (status->archives && !status->archive.up)
-		attention_item(out, &first, "the archive's database does not take what is written", NULL);
-	if (status->keeps && !status->keeper.database_up)
-		attention_item(out, &first, "the audit log's database does not take what is written", NULL);
-	if (status->keeper.stopped)
-		attention_item(out, &first, "partitions of the audit log stand still; the journal says why",
-			       NULL);
-	if (!first)
+	struct attention items[ATTENTION_MAX];
+	size_t items_count = attention_of(status, items);
+	if (items_count > 0)
+		html(out, "<ul class=\"state wait\" aria-label=\"What needs attention\">");
+	for (size_t i = 0; i < items_count; i++) {
+		html(out, "<li>");
+		html(out, items[i].text);
+		if (items[i].name) {
+			html(out, ": ");
+			markup_append(out, items[i].name);
+		}
+		html(out, "</li>");
+	}
+	if (items_count > 0)
 		html(out, "</ul>");
 }
 
@@ -389,6 +369,35 @@ static void waits_section(struct buf *out, const struct status *status)
 		buf_printf(out, "<td>%s</td></tr>", meanings[step]);
 	}
 	table_end(out);
+	section_end(out);
+}
+
+static void partitions_section(struct buf *out, const struct status *status)
+{
+	if (status->partitions_count == 0)
+		return;
+	section_begin(out, "partitions", "Partitions");
+	table_begin(out, "Partitions of the input topic",
+		    "<th scope=\"col\">partition</th><th scope=\"col\">state</th><th scope=\"col\">oldest "
+		    "unfinished event waits for</th><th scope=\"col\">completion map</th>"
+		    "<th scope=\"col\">offsets behind</th>");
+	for (size_t i = 0; i < status->partitions_count; i++) {
+		const struct partition_standing *standing = &status->partitions[i];
+		buf_printf(out, "<tr><th scope=\"row\">%" PRId32 "</th><td%s>%s</td><td>",
+			   standing->partition, standing->state == PARTITION_STOPPED ? " class=\"bad\"" : "",
+			   board_state_name(standing->state));
+		if (standing->oldest_ms == INT64_MAX)
+			html(out, "nothing waits");
+		else
+			duration(out, status->now_ms - standing->oldest_ms);
+		buf_printf(out, "</td><td>%.0f %%</td>", standing->fill * 100);
+		cell_count(out, standing->behind);
+		html(out, "</tr>");
+	}
+	table_end(out);
+	if (status->lag.assigned > status->partitions_count)
+		buf_printf(out, "<p>and %zu more, which stand no worse</p>",
+			   status->lag.assigned - status->partitions_count);
 	section_end(out);
 }
 
@@ -502,11 +511,26 @@ static void latency_section(struct buf *out, const struct status *status)
 			continue;
 		row_begin(out, latency->name);
 		cell_count(out, latency->count);
-		buf_printf(out, "<td>%.3g</td><td>%.3g</td><td>%.3g</td></tr>", latency->p50_ms,
-			   latency->p95_ms, latency->p99_ms);
+		cell_ms(out, latency->p50_ms);
+		cell_ms(out, latency->p95_ms);
+		cell_ms(out, latency->p99_ms);
+		html(out, "</tr>");
 	}
 	table_end(out);
 	section_end(out);
+}
+
+static void budget_cell(struct buf *out, const struct judge_stats *stats)
+{
+	if (stats->day_tokens_limit == 0) {
+		html(out, "<td>no limit</td>");
+		return;
+	}
+	html(out, stats->day_tokens >= stats->day_tokens_limit ? "<td class=\"bad\">" : "<td>");
+	count(out, (uint64_t)stats->day_tokens);
+	html(out, " of ");
+	count(out, (uint64_t)stats->day_tokens_limit);
+	html(out, "</td>");
 }
 
 static void judge_section(struct buf *out, const struct status *status)
@@ -518,8 +542,9 @@ static void judge_section(struct buf *out, const struct status *status)
 		out, "Judges",
 		"<th scope=\"col\">name</th><th scope=\"col\">state</th><th scope=\"col\">asked</th>"
 		"<th scope=\"col\">failed</th><th scope=\"col\">in flight</th><th scope=\"col\">waiting</th>"
-		"<th scope=\"col\">no place in time</th><th scope=\"col\">budget spent</th><th "
-		"scope=\"col\">tokens</th>"
+		"<th scope=\"col\">no place in time</th>"
+		"<th scope=\"col\">not asked for want of tokens</th>"
+		"<th scope=\"col\">tokens of a day</th><th scope=\"col\">tokens since the start</th>"
 		"<th scope=\"col\">cost</th>");
 	for (size_t i = 0; i < status->judges_count; i++) {
 		const struct judge_stats *stats = &status->judges[i].stats;
@@ -531,6 +556,7 @@ static void judge_section(struct buf *out, const struct status *status)
 		cell_count(out, (uint64_t)stats->waiting);
 		cell_count(out, (uint64_t)stats->saturated);
 		cell_count(out, (uint64_t)stats->spent);
+		budget_cell(out, stats);
 		cell_count(out, (uint64_t)(stats->prompt_tokens + stats->completion_tokens));
 		buf_printf(out, "<td>%.2f</td></tr>", status->judges[i].cost);
 	}
@@ -583,14 +609,35 @@ static void waiting_figure(struct buf *out, const struct status *status, const c
 	figure_end(out);
 }
 
+/* Whatever is open in the database, this process may not have opened it. */
+static void drift_list(struct buf *out, const struct status *status)
+{
+	const struct calibrator_statistics *calibrator = &status->calibrator;
+	html(out, "<h3>Open drift episodes</h3>");
+	if (calibrator->drift_open_count == 0) {
+		html(out, "<p>None.</p>");
+		return;
+	}
+	html(out, "<ul class=\"advisories\">");
+	for (size_t i = 0; i < calibrator->drift_open_count && i < DRIFT_OPEN_LISTED; i++) {
+		const struct drift_open *episode = &calibrator->drift_open[i];
+		html(out, "<li><p>since ");
+		moment(out, episode->opened_at_ms, "%d %b, %H:%M:%S");
+		html(out, ": ");
+		markup_append(out, episode->summary);
+		html(out, "</p></li>");
+	}
+	html(out, "</ul>");
+	if (calibrator->drift_open_count > DRIFT_OPEN_LISTED)
+		buf_printf(out, "<p>and %zu more, which assayd calibration lists</p>",
+			   calibrator->drift_open_count - DRIFT_OPEN_LISTED);
+}
+
 static void calibration_section(struct buf *out, const struct status *status)
 {
 	if (!status->calibrates)
 		return;
 	const struct calibrator_statistics *calibrator = &status->calibrator;
-	uint64_t open = calibrator->drift_opened > calibrator->drift_closed
-				? calibrator->drift_opened - calibrator->drift_closed
-				: 0;
 	section_begin(out, "calibration", "Calibration");
 	html(out, "<dl class=\"figures\">");
 	database_figure(out, calibrator->database_up);
@@ -601,9 +648,10 @@ static void calibration_section(struct buf *out, const struct status *status)
 	count(out, calibrator->drift_opened);
 	html(out, " opened, ");
 	count(out, calibrator->drift_closed);
-	html(out, open ? " closed: <strong class=\"bad\">one is open</strong>" : " closed");
+	html(out, " closed");
 	figure_end(out);
 	html(out, "</dl>");
+	drift_list(out, status);
 	section_end(out);
 }
 
@@ -722,6 +770,7 @@ void status_write_page(const struct status *status, bool live, struct buf *out)
 	changes_section(out, status);
 	if (status->shown) {
 		waits_section(out, status);
+		partitions_section(out, status);
 		series_section(out, status, &actions, "actions");
 		series_section(out, status, &levels, "levels");
 		reliability_section(out, status);
@@ -748,7 +797,8 @@ const char status_style[] =
 	"body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.45 system-ui,sans-serif}"
 	"header,main{max-width:75rem;margin:0 auto;padding:0 1rem}"
 	"header{display:flex;flex-wrap:wrap;gap:0 1rem;align-items:baseline}"
-	"h1{font-size:1.4rem;margin:.6rem 0}h2{font-size:1.15rem;margin:0 0 .5rem}"
+	"h1{font-size:1.4rem;margin:.6rem 0}h2{font-size:1.15rem;margin:0 0 "
+	".5rem}h3{font-size:1rem;margin:.6rem 0 .3rem}"
 	"header p{margin:.2rem 0;overflow-wrap:anywhere}"
 	"nav a{display:inline-block;margin-right:.75rem;padding:.2rem 0}a{color:var(--link)}"
 	"main{display:grid;gap:1rem;grid-template-columns:minmax(0,1fr);padding-bottom:2rem}"

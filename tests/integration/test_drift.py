@@ -1,6 +1,8 @@
 """Confidence that stops to predict correctness: one episode, whatever the windows, and somebody is told."""
 
+import json
 import time
+import urllib.request
 from random import Random
 
 import psycopg2
@@ -53,6 +55,21 @@ def advisories(rig, count):
     return [(message, advisory) for message, advisory in found if advisory["kind"] == "CALIBRATION_DRIFT"]
 
 
+def await_listed(rig, applications, timeout=60):
+    """The open episodes that the status page lists, when they are those of the applications."""
+    deadline = time.monotonic() + timeout
+    while True:
+        with urllib.request.urlopen(f"http://127.0.0.1:{rig.daemon.http_port}/status.json", timeout=60) as reply:
+            status = json.load(reply)
+        listed = status["calibration"]["drift_episodes"]
+        if [episode["application"] for episode in listed] == applications:
+            assert status["calibration"]["drift_open"] == len(applications)
+            assert [item["code"] for item in status["attention"]] == ["drift_open"] * bool(applications)
+            return listed
+        assert time.monotonic() < deadline, listed
+        time.sleep(0.2)
+
+
 def test_an_episode_opens_once_is_told_and_closes(rig):
     rig.start(judge=None)
     rig.send(answers(60, events.CITY_COUNT, "good"))
@@ -78,6 +95,10 @@ def test_an_episode_opens_once_is_told_and_closes(rig):
         for absent in ("level", "event_id", "occurred_at", "topic", "partition", "offset", "target"):
             assert advisory[absent] is None, absent
 
+    listed, = await_listed(rig, ["overconfident"])
+    assert listed["summary"] == told[0][1]["summary"]
+    assert listed["opened_at_ms"] == round(told[0][1]["raised_at"].timestamp() * 1000)
+
     # More of the same changes nothing.
     rig.send(answers(30, WRONG, "overconfident"))
     rig.scored(120)
@@ -90,6 +111,7 @@ def test_an_episode_opens_once_is_told_and_closes(rig):
     closed = await_episodes(rig, lambda found: not any(row[-2] for row in found))
     assert {row[0] for row in closed} == {row[0] for row in rows}
     assert len(advisories(rig, 1)) == 1
+    await_listed(rig, [])
 
 
 def stream(count, application, accuracy, seed):
@@ -138,6 +160,7 @@ def test_what_was_not_told_before_a_stop_is_told_after_it(rig):
     assert await_episodes(rig, all_published) == rows
     told = [advisory["episode_id"] for _, advisory in advisories(rig, 2)]
     assert told == [rows[0][0]] * 2
+    await_listed(rig, ["overconfident"])  # though this process has not opened it
 
 
 def test_what_was_counted_before_a_start_is_judged_after_it(rig):

@@ -274,14 +274,18 @@ def test_the_status_page_says_what_metrics_say(busy):
     assert totals["dead_letters"] == 1 and status["received"] == len(busy.records) + 1
     assert [target["name"] for target in status["targets"]] == ["shop"] and status["targets"][0]["up"]
     assert status["judges"][0]["requests"] == now.value("assayd_judge_requests")
-    assert status["partitions"] == {"assigned": 2, "paused": 0, "stopped": 0, "recreated": 0}
+    partitions = status["partitions"]
+    assert {**partitions, "worst": None} == {"assigned": 2, "paused": 0, "stopped": 0, "recreated": 0, "worst": None}
+    assert status["attention"] == []
     assert sum(len(bands) for bands in status["reliability"].values()) >= 1
     for bands in status["reliability"].values():
         assert all(0 <= band["correct"] <= 1 and band["from"] <= band["confidence"] <= band["to"] for band in bands)
 
-    # The history is told once a second.
+    # The history is told once a second, and how partitions stand as often.
     deadline = time.monotonic() + 60
-    while sum(sum(span["actions"].values()) for span in status["minutes"]) < len(busy.records):
+    done = [{"partition": partition, "state": "read", "oldest_age_ms": 0, "map_fill": 0, "behind": 0} for partition in (0, 1)]
+    while (sum(sum(span["actions"].values()) for span in status["minutes"]) < len(busy.records)
+           or [{**standing, "map_fill": 0} for standing in status["partitions"]["worst"]] != done):
         assert time.monotonic() < deadline
         time.sleep(0.2)
         status = json.loads(page_of(busy.daemon, "/status.json")[1])

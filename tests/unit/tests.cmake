@@ -168,6 +168,7 @@ unit_test(event/share THREADS WAITS COVERS event/share)
 unit_test(event/step THREADS WAITS COVERS event/step)
 
 unit_test(http/accept THREADS WAITS COVERS http/accept)
+unit_test(http/attention COVERS http/attention)
 unit_test(http/exposition THREADS WAITS COVERS http/exposition)
 unit_test(http/history COVERS http/history http/changes)
 unit_test(http/host THREADS WAITS COVERS http/host)

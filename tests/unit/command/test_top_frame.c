@@ -22,7 +22,13 @@ static struct buf frame_of(const char *text, unsigned columns, unsigned rows, bo
 	"\"reason\":null,"                                                                                   \
 	"\"totals\":{\"actions\":{\"USE\":4,\"WITHHOLD\":2},\"levels\":{\"HIGH_CONFIDENCE\":6}},"            \
 	"\"waiting\":{\"oldest_age_ms\":65000,\"in_flight\":3,\"in_flight_limit\":9,\"behind\":7},"          \
-	"\"partitions\":{\"assigned\":2,\"paused\":1,\"stopped\":0},"                                        \
+	"\"partitions\":{\"assigned\":2,\"paused\":1,\"stopped\":0,\"worst\":[{\"partition\":1,\"state\":"   \
+	"\"waits\",\"oldest_age_ms\":2000,\"map_fill\":0.8,\"behind\":5},{\"partition\":0,\"state\":"        \
+	"\"read\"}]},"                                                                                       \
+	"\"attention\":[{\"code\":\"target_away\",\"text\":\"a target does not "                             \
+	"answer\",\"name\":\"sh\\u001bop\"},"                                                                \
+	"{\"code\":\"drift_open\",\"text\":\"calibration drift was found\",\"name\":null}],"                 \
+	"\"calibration\":{\"drift_episodes\":[{\"opened_at_ms\":1000,\"summary\":\"less right\"}]},"         \
 	"\"minutes\":[{\"actions\":{\"USE\":1}},{\"actions\":{\"USE\":8}},{\"actions\":{}}],"                \
 	"\"hours\":[{\"dead_letters\":5,\"advisories\":6}],"                                                 \
 	"\"targets\":[{\"name\":\"sh\\u001bop\",\"up\":false,\"waiting\":1,\"workers\":2,\"killed\":0}],"    \
@@ -37,7 +43,9 @@ static void a_frame_has_what_the_page_has(void **state)
 	_cleanup_(buf_free) struct buf out = frame_of(STATUS, 200, 0, false);
 	static const char *const parts[] = {
 		"assayd 1.2  ready since 01 Jan 00:00:01 UTC (1 h 1 min), now 01:01:01\n",
-		"! a target does not answer: sh\\u001bop\n",
+		"! a target does not answer: sh\\u001bop\n! calibration drift was found\n",
+		"partition 1  waits, oldest waits 2 s, map 80 %, behind 5\n",
+		"drift since 01 Jan 00:00  less right\n",
 		"scored 8 in the last full minute, oldest waits 1 min, in flight 3 of 9, behind 7\n",
 		"partitions 2 assigned, 1 paused, 0 stopped; this hour 5 dead letters, 6 advisories\n",
 		"actions   USE 4 WITHHOLD 2\n",

@@ -1,0 +1,63 @@
+#include "http/attention.h"
+
+struct attention_list {
+	struct attention *items;
+	size_t count;
+};
+
+static void add(struct attention_list *list, const char *code, const char *text, const char *name)
+{
+	if (list->count < ATTENTION_MAX)
+		list->items[list->count++] = (struct attention){ code, text, name };
+}
+
+static void add_judges(struct attention_list *list, const struct status *status)
+{
+	for (size_t i = 0; i < status->judges_count; i++) {
+		const struct status_judge *judge = &status->judges[i];
+		const char *name = judge->name ? judge->name : "judge";
+		if (judge->stats.breaker_open)
+			add(list, "judge_left_alone", "a judge fails and is left alone for a while", name);
+		if (judge->stats.day_tokens_limit > 0 &&
+		    judge->stats.day_tokens >= judge->stats.day_tokens_limit)
+			add(list, "judge_budget_spent", "the tokens of a day are used up for a judge", name);
+	}
+}
+
+static void add_databases(struct attention_list *list, const struct status *status)
+{
+	const struct calibrator_statistics *calibrator = &status->calibrator;
+	if (status->calibrates && !calibrator->database_up && calibrator->failures > 0)
+		add(list, "calibration_database_away",
+		    "the calibration's database does not take what is written", NULL);
+	if (status->archives && !status->archive.up)
+		add(list, "archive_database_away", "the archive's database does not take what is written",
+		    NULL);
+	if (status->keeps && !status->keeper.database_up)
+		add(list, "audit_log_database_away", "the audit log's database does not take what is written",
+		    NULL);
+	if (status->keeper.stopped)
+		add(list, "audit_log_stopped",
+		    "partitions of the audit log stand still; the journal says why", NULL);
+}
+
+size_t attention_of(const struct status *status, struct attention ret_items[ATTENTION_MAX])
+{
+	struct attention_list list = { .items = ret_items };
+	if (status->lag.stands_still)
+		add(&list, "partitions_stopped", "partitions of the input topic stand still", NULL);
+	if (status->last_reload_refused)
+		add(&list, "reload_refused",
+		    "the last reload of the configuration was refused, the former one is in force; the "
+		    "journal says why",
+		    NULL);
+	for (size_t i = 0; i < status->targets_count && i < STATUS_TARGETS; i++)
+		if (!status->targets[i].up)
+			add(&list, "target_away", "a target does not answer", status->targets[i].name);
+	add_judges(&list, status);
+	add_databases(&list, status);
+	if (status->calibrator.drift_open_count > 0)
+		add(&list, "drift_open", "calibration drift was found: see below, and assayd calibration",
+		    NULL);
+	return list.count;
+}
