@@ -123,8 +123,11 @@ def prometheus(busy, tmp_path):
     """ask(expression): what a real Prometheus that scrapes the daemon says now."""
     with socket.create_server(("127.0.0.1", 0)) as place:
         port = place.getsockname()[1]
+    recording = (rules.FOLDER / "assayd.rules.yml").read_text(encoding="utf-8").replace("interval: 1m", "interval: 1s")
+    (tmp_path / "rules.yml").write_text(recording)
     (tmp_path / "prometheus.yml").write_text(
-        "global: { scrape_interval: 1s }\n"
+        "global: { scrape_interval: 1s, evaluation_interval: 1s }\n"
+        f"rule_files: [ {tmp_path}/rules.yml ]\n"
         f"scrape_configs: [ {{ job_name: assayd, static_configs: [ {{ targets: [ '127.0.0.1:{busy.daemon.http_port}' ] }} ] }} ]\n")
     with open(tmp_path / "prometheus.log", "w", encoding="utf-8") as log:
         server = subprocess.Popen(["prometheus", f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/data",
@@ -139,9 +142,9 @@ def prometheus(busy, tmp_path):
             raise AssertionError((expression, error.read().decode())) from error
 
     deadline = time.monotonic() + 120
-    while True:  # two scrapes make a rate
+    while True:  # two scrapes make a rate, and rules follow them
         with contextlib.suppress(urllib.error.URLError, ConnectionError):
-            if ask("count_over_time(assayd_ready[1m]) >= 3"):
+            if ask("count_over_time(assayd_ready[1m]) >= 3") and len(ask("count by (slo) (assayd:slo_budget_left:30d)")) >= 2:
                 break
         assert time.monotonic() < deadline, (tmp_path / "prometheus.log").read_text()
         time.sleep(0.5)

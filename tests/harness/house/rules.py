@@ -42,6 +42,12 @@ def selectors():
             yield name, dict(re.findall(r'(\w+)="([^"]*)"', inner))
 
 
+def unrecorded():
+    """Series that are asked for and that no rule records."""
+    recorded = re.findall(r"- record: (assayd:\S+)", (FOLDER / "assayd.rules.yml").read_text(encoding="utf-8"))
+    return {name for expression in expressions() for name in re.findall(r"\bassayd:[\w:]+", expression)} - set(recorded)
+
+
 def untried():
     """Rules without a case in which they fire, or without one in which they are quiet."""
     rules = re.findall(r"- alert: (\w+)", (FOLDER / "assayd.rules.yml").read_text(encoding="utf-8"))
@@ -64,7 +70,7 @@ def untold():
 
 
 def main():
-    missing = sorted({name for name, _ in selectors()} - defined() - OTHERS)
+    missing = sorted(({name for name, _ in selectors()} - defined() - OTHERS) | unrecorded())
     problems = [f"no such metric: {name}" for name in missing] + [f"no cases for {rule}, or of one kind only" for rule in untried()]
     problems += [f"{rule}: in the rules and in {MANUAL.name} once each" for rule in untold()]
     if problems:
