@@ -75,6 +75,20 @@ static err_t dispatch_audit(const struct options *options, struct err_detail *de
 	}
 }
 
+/* Whether standard output obeys escape sequences. */
+static bool obeys(void)
+{
+	const char *terminal = getenv("TERM");
+	return isatty(STDOUT_FILENO) && !(terminal && strcmp(terminal, "dumb") == 0);
+}
+
+/* See https://no-color.org. */
+static bool has_colours(void)
+{
+	const char *none = getenv("NO_COLOR");
+	return obeys() && !(none && *none);
+}
+
 /* What shows topics and the daemon, and what puts events into topics. */
 static err_t dispatch_tool(const struct options *options, struct err_detail *detail)
 {
@@ -89,8 +103,7 @@ static err_t dispatch_tool(const struct options *options, struct err_detail *det
 							      .json = options->json,
 							      .once = options->once,
 							      .to_terminal = isatty(STDOUT_FILENO),
-							      .colours = isatty(STDOUT_FILENO) &&
-									 !getenv("NO_COLOR") },
+							      .colours = has_colours() },
 				detail);
 	case COMMAND_SHOW:
 		return show_run(&(const struct show_options){ .config_file = options->config_file,
@@ -104,8 +117,8 @@ static err_t dispatch_tool(const struct options *options, struct err_detail *det
 							    .once = options->once,
 							    .json = options->json,
 							    .to_terminal = isatty(STDOUT_FILENO),
-							    .colours = isatty(STDOUT_FILENO) &&
-								       !getenv("NO_COLOR") },
+							    .live = obeys(),
+							    .colours = has_colours() },
 			       detail);
 	case COMMAND_PRODUCE:
 		return produce_run(&(const struct produce_options){ .config_file = options->config_file,

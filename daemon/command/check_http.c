@@ -1,39 +1,15 @@
 #include "command/check_http.h"
 
-#include "common/buf.h"
+#include "command/http_get.h"
 #include "http/listen.h"
-
-#include <curl/curl.h>
-
-enum { ASK_MS = 3000, MAX_ANSWER_BYTES = 4 << 20 };
-
-static size_t keep(char *data, size_t size, size_t count, void *context)
-{
-	struct buf *answer = context;
-	if (answer->len + size * count > MAX_ANSWER_BYTES)
-		return 0;
-	buf_append(answer, data, size * count);
-	return size * count;
-}
 
 /* Whether an assayd answers there: by its metrics. */
 static bool is_assayd(const char *address)
 {
-	_cleanup_(buf_free) struct buf answer = BUF_INIT, url = BUF_INIT;
-	CURL *handle = curl_easy_init();
-	if (!handle)
-		return false;
-	buf_printf(&url, "http://%s/metrics", address);
-	curl_easy_setopt(handle, CURLOPT_URL, url.data);
-	curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http");
-	curl_easy_setopt(handle, CURLOPT_PROXY, "");
-	curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, (long)ASK_MS);
-	curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, keep);
-	curl_easy_setopt(handle, CURLOPT_WRITEDATA, &answer);
-	bool answered = curl_easy_perform(handle) == CURLE_OK;
-	curl_easy_cleanup(handle);
-	return answered && strstr(buf_str(&answer).ptr, "# TYPE assayd_");
+	_cleanup_(buf_free) struct buf answer = BUF_INIT;
+	long status;
+	return http_get(address, "/metrics", &answer, &status, NULL) == ERR_OK &&
+	       strstr(buf_str(&answer).ptr, "# TYPE assayd_");
 }
 
 void check_http(const struct config *config, struct findings *findings)

@@ -1,13 +1,14 @@
 #include "command/produce.h"
 
 #include "avro/codec.h"
+#include "command/interruption.h"
+#include "command/json_output.h"
 #include "command/line_reader.h"
 #include "command/progress.h"
 #include "command/settings.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/terminal.h"
-#include "common/utf8.h"
 #include "kafka/feeder.h"
 #include "kafka/permissions.h"
 #include "kafka/topics.h"
@@ -15,8 +16,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <jansson.h>
-#include <signal.h>
 #include <sys/random.h>
 
 enum {
@@ -27,19 +26,6 @@ enum {
 	ESCAPES = 6,	       /* bytes of JSON that a byte may take: \u0001 */
 	REFUSALS_LISTED = 100, /* in the summary as JSON */
 };
-
-static volatile sig_atomic_t interruptions;
-
-static void on_signal(int number)
-{
-	(void)number;
-	interruptions++;
-}
-
-static bool stopping(void)
-{
-	return interruptions > 0;
-}
 
 /* ---- state ---- */
 
@@ -82,28 +68,18 @@ static const char *find_line(const struct produce *produce, uint64_t number, uin
 
 /* ---- what is not sent ---- */
 
-/* Bytes that are no text are shown as a terminal would show them. */
-static json_t *text_json(const char *text)
-{
-	_cleanup_(buf_free) struct buf shown = BUF_INIT;
-	if (utf8_valid(text, strlen(text)))
-		return json_string(text);
-	terminal_append(&shown, str_from(text));
-	return json_string(shown.data);
-}
-
 static json_t *place_json(const struct produce *produce, uint64_t number)
 {
 	uint64_t line;
 	const char *file = find_line(produce, number, &line);
-	return json_pack("{s:o, s:I}", "file", text_json(file), "line", (json_int_t)line);
+	return json_pack("{s:o, s:I}", "file", json_output_text(file), "line", (json_int_t)line);
 }
 
 static void list_refusal(struct produce *produce, uint64_t number, const char *code, const char *reason)
 {
 	json_t *object = place_json(produce, number);
 	json_object_set_new(object, "code", json_string(code));
-	json_object_set_new(object, "message", text_json(reason));
+	json_object_set_new(object, "message", json_output_text(reason));
 	json_array_append_new(produce->refusals, object);
 }
 
@@ -221,8 +197,9 @@ static err_t take_lines(struct produce *produce, int fd, const char *name, struc
 	enum line_reading reading = LINE_TAKEN;
 	err_t err = ERR_OK;
 	str_t line;
-	line_reader_init(&reader, fd, line_limit(produce), stopping);
-	while (!err && !interruptions && (reading = line_reader_next(&reader, &line)) <= LINE_TOO_LONG) {
+	line_reader_init(&reader, fd, line_limit(produce), interruption_came);
+	while (!err && !interruption_came() &&
+	       (reading = line_reader_next(&reader, &line)) <= LINE_TOO_LONG) {
 		uint64_t number = produce->next++;
 		if (reading == LINE_TAKEN && is_blank(line))
 			continue;
@@ -264,7 +241,7 @@ static err_t take_files(struct produce *produce, struct err_detail *detail)
 {
 	size_t count = produce->options->files_count ? produce->options->files_count : 1;
 	err_t err = ERR_OK;
-	for (size_t i = 0; !err && i < count && !interruptions; i++) {
+	for (size_t i = 0; !err && i < count && !interruption_came(); i++) {
 		produce->file = i;
 		produce->firsts[i] = produce->next;
 		err = take_file(produce, produce->files[i], detail);
@@ -294,7 +271,7 @@ static void print_text(const struct produce *produce)
 		file = find_line(produce, counts->first_failed, &line);
 		terminal_append_line(&text, "the first that failed is line %" PRIu64 " of %s", line, file);
 	}
-	if (interruptions) {
+	if (interruption_came()) {
 		file = find_line(produce, produce->next, &line);
 		terminal_append_line(&text, "read up to line %" PRIu64 " of %s", line - 1, file);
 	}
@@ -305,20 +282,16 @@ static void print_json(const struct produce *produce)
 {
 	const struct produce_counts *counts = &produce->counts;
 	bool failed = counts->first_failed != UINT64_MAX;
-	json_t *object = json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:O}", "topic",
-				   produce->config->kafka.input_topic, "dry_run", produce->options->dry_run,
-				   "read", (json_int_t)counts->read, "produced", (json_int_t)counts->produced,
-				   "refused", (json_int_t)counts->refused, "lost", (json_int_t)counts->lost,
-				   "doubtful", (json_int_t)counts->doubtful, "interrupted", interruptions > 0,
-				   "next", place_json(produce, produce->next), "first_failed",
-				   failed ? place_json(produce, counts->first_failed) : json_null(),
-				   "refusals", produce->refusals);
-	_cleanup_(cleanup_free) char *text = json_dumps(object, JSON_COMPACT);
-	_cleanup_(buf_free) struct buf shown = BUF_INIT;
-	json_decref(object);
-	if (produce->options->to_terminal)
-		terminal_append(&shown, str_from(text));
-	puts(produce->options->to_terminal ? shown.data : text);
+	json_t *object =
+		json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:O}", "topic",
+			  produce->config->kafka.input_topic, "dry_run", produce->options->dry_run, "read",
+			  (json_int_t)counts->read, "produced", (json_int_t)counts->produced, "refused",
+			  (json_int_t)counts->refused, "lost", (json_int_t)counts->lost, "doubtful",
+			  (json_int_t)counts->doubtful, "interrupted", interruption_came(), "next",
+			  place_json(produce, produce->next), "first_failed",
+			  failed ? place_json(produce, counts->first_failed) : json_null(), "refusals",
+			  produce->refusals);
+	json_output_print(object, produce->options->to_terminal);
 }
 
 /* Of a run whose end is no error of its own. */
@@ -327,7 +300,7 @@ static err_t conclude(const struct produce *produce, err_t err, struct err_detai
 	const struct produce_counts *counts = &produce->counts;
 	if (err && err != ERR_SHUTTING_DOWN)
 		return err;
-	if (interruptions)
+	if (interruption_came())
 		return err_fail(detail, ERR_SHUTTING_DOWN, "interrupted");
 	if (counts->refused)
 		return err_fail(detail, ERR_INCOMPLETE, "%" PRIu64 " of %" PRIu64 " lines %s",
@@ -337,13 +310,6 @@ static err_t conclude(const struct produce *produce, err_t err, struct err_detai
 }
 
 /* ---- life ---- */
-
-static void catch_signals(void)
-{
-	const struct sigaction action = { .sa_handler = on_signal }; /* reads are interrupted */
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-}
 
 static err_t open_codecs(struct produce *produce, struct err_detail *detail)
 {
@@ -364,7 +330,7 @@ static err_t open_feeder(struct produce *produce, const struct kafka_settings *k
 	const struct feeder_options options = { .settings = kafka,
 						.patience_ms = PATIENCE_MS,
 						.report = on_report,
-						.stopping = stopping,
+						.stopping = interruption_came,
 						.context = produce };
 	err_t err = topics_check_input(kafka, CONNECT_MS, detail);
 	return err ? err : feeder_new(&options, &produce->feeder, detail);
@@ -386,8 +352,9 @@ static err_t finish(struct produce *produce, err_t err, struct err_detail *detai
 	struct err_detail flush_detail = { "" };
 	if (!produce->feeder)
 		return err;
-	err_t flush_err = feeder_flush(produce->feeder, interruptions ? INTERRUPTED_MS : 0, &flush_detail);
-	if (!flush_err && interruptions) /* while it was waited for */
+	err_t flush_err =
+		feeder_flush(produce->feeder, interruption_came() ? INTERRUPTED_MS : 0, &flush_detail);
+	if (!flush_err && interruption_came()) /* while it was waited for */
 		flush_err = feeder_flush(produce->feeder, INTERRUPTED_MS, &flush_detail);
 	feeder_give_up(produce->feeder);
 	if (flush_err && (!err || err == ERR_SHUTTING_DOWN))
@@ -412,7 +379,7 @@ err_t produce_run(const struct produce_options *options, struct err_detail *deta
 	produce.files = options->files_count ? (const char **)(uintptr_t)options->files : standard_input;
 	produce.firsts = ARENA_ARRAY(arena, uint64_t, options->files_count + 1);
 	produce.refusals = json_array();
-	catch_signals();
+	interruption_catch();
 	err = open_codecs(&produce, detail);
 	if (!err && !options->dry_run)
 		err = open_feeder(&produce, &kafka, detail);

@@ -4,14 +4,17 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { FIRST_US = 1000000, STEP_US = 500000 };
 
 void progress_init(struct progress *progress)
 {
-	*progress =
-		(struct progress){ .on = isatty(STDERR_FILENO), .next_us = clock_monotonic_us() + FIRST_US };
+	const char *terminal = getenv("TERM");
+	bool obeys = isatty(STDERR_FILENO) && !(terminal && strcmp(terminal, "dumb") == 0);
+	*progress = (struct progress){ .on = obeys, .next_us = clock_monotonic_us() + FIRST_US };
 }
 
 bool progress_due(const struct progress *progress)

@@ -1,6 +1,8 @@
 #include "command/redrive.h"
 
 #include "avro/timestamp.h"
+#include "command/interruption.h"
+#include "command/json_output.h"
 #include "command/progress.h"
 #include "command/redrive_plan.h"
 #include "command/settings.h"
@@ -8,7 +10,6 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/terminal.h"
-#include "common/utf8.h"
 #include "kafka/log_ends.h"
 #include "kafka/permissions.h"
 #include "kafka/redriver.h"
@@ -17,8 +18,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
-#include <signal.h>
 #include <time.h>
 
 enum {
@@ -28,19 +27,6 @@ enum {
 	PATIENCE_MS = 60000,
 	MAX_REDRIVES = 3,
 };
-
-static volatile sig_atomic_t interruptions;
-
-static void on_signal(int number)
-{
-	(void)number;
-	interruptions++;
-}
-
-static bool stopping(void)
-{
-	return interruptions > 0;
-}
 
 struct redrive {
 	const struct redrive_options *options;
@@ -81,7 +67,7 @@ static err_t parse_count(const char *name, const char *text, uint64_t *ret_count
 		return ERR_OK;
 	errno = 0;
 	long long count = strtoll(text, &end, 10);
-	if (errno || *end || end == text || count < 1 || count > 1000000000)
+	if (errno || *end || text[0] < '0' || text[0] > '9' || count < 1 || count > 1000000000)
 		return err_fail(detail, ERR_USAGE, "--%s \"%s\" is no number from 1 to 1000000000", name,
 				text);
 	*ret_count = (uint64_t)count;
@@ -139,7 +125,7 @@ static err_t take_into_plan(size_t span, const rd_kafka_message_t *message, void
 	struct err_detail reason = { "" };
 	const struct redrive_message read = message_of(message);
 	(void)span;
-	if (interruptions)
+	if (interruption_came())
 		return ERR_SHUTTING_DOWN;
 	redrive->read++;
 	progress_show(&redrive->progress, "%" PRIu64 " dead letters read, of %" PRIu64 " at most",
@@ -229,7 +215,7 @@ static err_t take_back(size_t span, const rd_kafka_message_t *message, void *con
 	const struct redrive_message read = message_of(message);
 	struct dead_letter letter;
 	(void)span;
-	if (interruptions)
+	if (interruption_came())
 		return ERR_SHUTTING_DOWN;
 	progress_show(&redrive->progress, "%" PRIu64 " of %" PRIu64 " put back", redrive->put_back,
 		      redrive_plan_count(redrive->plan, REDRIVE_CHOSEN));
@@ -342,16 +328,6 @@ static void print_text(const struct redrive *redrive)
 	fwrite(out.data, 1, out.len, stdout);
 }
 
-/* Bytes that are no text are shown as a terminal would show them. */
-static json_t *text_json(const char *text)
-{
-	_cleanup_(buf_free) struct buf shown = BUF_INIT;
-	if (utf8_valid(text, strlen(text)))
-		return json_string(text);
-	terminal_append(&shown, str_from(text));
-	return json_string(shown.data);
-}
-
 static json_t *time_json(int64_t time_ms)
 {
 	return time_ms > 0 ? json_integer((json_int_t)time_ms) : json_null();
@@ -371,8 +347,8 @@ static json_t *reason_json(const struct redrive_reason *reason)
 				    ? json_null()
 				    : json_pack("{s:i, s:I, s:o, s:o}", "partition", (int)example->partition,
 						"offset", (json_int_t)example->offset, "key",
-						text_json(example->key), "detail",
-						text_json(example->detail)));
+						json_output_text(example->key), "detail",
+						json_output_text(example->detail)));
 	return object;
 }
 
@@ -393,12 +369,7 @@ static void print_json(const struct redrive *redrive, err_t err)
 		json_object_set_new(object, redrive_fate_name(fate),
 				    json_integer((json_int_t)planned(redrive, fate)));
 	json_object_set_new(object, "foreign", json_integer((json_int_t)redrive_plan_foreign(redrive->plan)));
-	_cleanup_(cleanup_free) char *text = json_dumps(object, JSON_COMPACT);
-	_cleanup_(buf_free) struct buf shown = BUF_INIT;
-	json_decref(object);
-	if (redrive->options->to_terminal)
-		terminal_append(&shown, str_from(text));
-	puts(redrive->options->to_terminal ? shown.data : text);
+	json_output_print(object, redrive->options->to_terminal);
 }
 
 /* Of a run whose end is no error of its own. */
@@ -422,19 +393,12 @@ static err_t conclude(const struct redrive *redrive, err_t err, struct err_detai
 
 /* ---- life ---- */
 
-static void catch_signals(void)
-{
-	const struct sigaction action = { .sa_handler = on_signal };
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-}
-
 /* Before anything is read: see redriver.h. */
 static err_t open_redriver(struct redrive *redrive, struct err_detail *detail)
 {
 	const struct redriver_options options = { .settings = &redrive->kafka,
 						  .patience_ms = PATIENCE_MS,
-						  .stopping = stopping,
+						  .stopping = interruption_came,
 						  .report = on_report,
 						  .context = redrive };
 	err_t err = topics_check_input(&redrive->kafka, CONNECT_MS, detail);
@@ -482,7 +446,7 @@ err_t redrive_run(const struct redrive_options *options, struct err_detail *deta
 		return err;
 	redrive.config = config;
 	redrive.choice.input_topic = redrive.kafka.input_topic;
-	catch_signals();
+	interruption_catch();
 	progress_init(&redrive.progress);
 	err = run(&redrive, arena, detail);
 	redrive_plan_free(redrive.plan);

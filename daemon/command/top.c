@@ -1,64 +1,35 @@
 #include "command/top.h"
 
+#include "command/http_get.h"
+#include "command/interruption.h"
 #include "command/settings.h"
 #include "command/top_frame.h"
 #include "common/output.h"
+#include "common/terminal.h"
 
-#include <curl/curl.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <time.h>
 
-enum { ASK_MS = 3000, MAX_STATUS_BYTES = 4 << 20, ROUND_MS = 2000, COLUMNS = 100 };
+enum { ROUND_MS = 2000, COLUMNS = 100 };
 
 #define HOME		"\x1b[H"
 #define ERASE_REST	"\x1b[J"
 #define ERASE_LINE_REST "\x1b[K"
-#define OTHER_SCREEN	"\x1b[?1049h\x1b[?25l"
-#define FORMER_SCREEN	"\x1b[?25h\x1b[?1049l"
-
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number)
-{
-	(void)number;
-	interrupted = 1;
-}
-
-static size_t keep(char *data, size_t size, size_t count, void *context)
-{
-	struct buf *answer = context;
-	if (answer->len + size * count > MAX_STATUS_BYTES)
-		return 0;
-	buf_append(answer, data, size * count);
-	return size * count;
-}
+/* without a cursor, and what is too wide is cut off: characters may take two columns */
+#define OTHER_SCREEN  "\x1b[?1049h\x1b[?25l\x1b[?7l"
+#define FORMER_SCREEN "\x1b[?7h\x1b[?25h\x1b[?1049l"
 
 /* What the daemon that listens there answers. */
 static err_t ask(const char *address, struct buf *ret_answer, struct err_detail *detail)
 {
-	_cleanup_(buf_free) struct buf url = BUF_INIT;
+	struct err_detail reason = { "" };
 	long status = 0;
-	CURL *handle = curl_easy_init();
-	if (!handle)
-		return err_fail(detail, ERR_OS, "libcurl cannot be started");
-	buf_reset(ret_answer);
-	buf_printf(&url, "http://%s/status.json", address);
-	curl_easy_setopt(handle, CURLOPT_URL, url.data);
-	curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http");
-	curl_easy_setopt(handle, CURLOPT_PROXY, "");
-	curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, (long)ASK_MS);
-	curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, keep);
-	curl_easy_setopt(handle, CURLOPT_WRITEDATA, ret_answer);
-	CURLcode code = curl_easy_perform(handle);
-	curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
-	curl_easy_cleanup(handle);
-	if (code != CURLE_OK)
-		return err_fail(detail, ERR_HTTP_UNREACHABLE,
+	err_t err = http_get(address, "/status.json", ret_answer, &status, &reason);
+	if (err)
+		return err_fail(detail, err,
 				"no answer at http://%s (http.listen): %s; start the daemon, or name its "
 				"configuration",
-				address, curl_easy_strerror(code));
+				address, reason.message);
 	if (status != 200)
 		return err_fail(
 			detail, ERR_HTTP_UNREACHABLE,
@@ -88,9 +59,9 @@ static struct top_size terminal_size(const struct top_options *options)
 {
 	struct winsize found;
 	struct top_size size = { .columns = COLUMNS, .colours = options->colours };
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &found) == 0 && found.ws_col > 0 && found.ws_row > 1) {
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &found) == 0 && found.ws_col > 0 && found.ws_row > 0) {
 		size.columns = found.ws_col;
-		size.rows = found.ws_row - 1U;
+		size.rows = found.ws_row > 1 ? found.ws_row - 1U : 1;
 	}
 	return size;
 }
@@ -113,7 +84,7 @@ static void show_live(const struct top_options *options, const char *address, js
 	const struct timespec pause = { ROUND_MS / 1000, ROUND_MS % 1000 * 1000000L };
 	_cleanup_(buf_free) struct buf frame = BUF_INIT, answer = BUF_INIT;
 	fputs(OTHER_SCREEN, stdout);
-	while (!interrupted && !ferror(stdout)) {
+	while (!interruption_came() && !ferror(stdout)) {
 		struct err_detail detail = { "" };
 		const struct top_size size = terminal_size(options);
 		buf_reset(&frame);
@@ -122,11 +93,11 @@ static void show_live(const struct top_options *options, const char *address, js
 		draw(&frame);
 		nanosleep(&pause, NULL); /* a signal ends it */
 		json_decref(status);
-		if (!interrupted && read_status(address, &answer, &status, &detail)) {
+		if (!interruption_came() && read_status(address, &answer, &status, &detail)) {
 			status = json_pack("{s:b, s:s, s:I, s:I}", "ready", 0, "reason", detail.message,
 					   "now_ms", (json_int_t)time(NULL) * 1000, "since_ms",
 					   (json_int_t)time(NULL) * 1000);
-		} else if (interrupted) {
+		} else if (interruption_came()) {
 			status = NULL;
 		}
 	}
@@ -140,11 +111,12 @@ static void show_once(const struct top_options *options, const json_t *status, c
 	const struct top_size size = { .columns = options->to_terminal ? terminal.columns : UINT16_MAX,
 				       .colours = options->colours };
 	_cleanup_(buf_free) struct buf frame = BUF_INIT;
-	if (options->json) {
-		fwrite(answer->data, 1, answer->len, stdout);
-		return;
-	}
-	top_frame(status, &size, &frame);
+	if (options->json && options->to_terminal)
+		terminal_append_lines(&frame, buf_str(answer));
+	else if (options->json)
+		buf_append(&frame, answer->data, answer->len);
+	else
+		top_frame(status, &size, &frame);
 	fwrite(frame.data, 1, frame.len, stdout);
 }
 
@@ -152,7 +124,6 @@ err_t top_run(const struct top_options *options, struct err_detail *detail)
 {
 	_cleanup_(config_cleanup) struct config *config = NULL;
 	_cleanup_(buf_free) struct buf answer = BUF_INIT;
-	const struct sigaction action = { .sa_handler = on_signal };
 	json_t *status = NULL;
 	err_t err = config_load(options->config_file, &config, detail);
 	if (err)
@@ -170,13 +141,11 @@ err_t top_run(const struct top_options *options, struct err_detail *detail)
 	err = read_status(address, &answer, &status, detail);
 	if (err)
 		return err;
-	if (options->once || options->json || !options->to_terminal) {
+	if (options->once || options->json || !options->live) {
 		show_once(options, status, &answer);
 		json_decref(status);
 	} else {
-		sigaction(SIGINT, &action, NULL);
-		sigaction(SIGTERM, &action, NULL);
-		sigaction(SIGHUP, &action, NULL);
+		interruption_catch();
 		show_live(options, address, status);
 	}
 	return output_end(detail);

@@ -5,9 +5,10 @@
 
 struct top_options {
 	const char *config_file; /* of the daemon: says where it listens */
-	bool once;		 /* one frame; also where standard output is no terminal */
+	bool once;		 /* one frame, in any case */
 	bool json;		 /* one /status.json as it comes */
-	bool to_terminal;
+	bool to_terminal;	 /* what it would obey is written as an escape */
+	bool live;		 /* drawn again and again; else one frame */
 	bool colours;
 };
 

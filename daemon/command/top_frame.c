@@ -119,8 +119,10 @@ static void add_state(struct top_lines *frame, const json_t *status)
 {
 	bool stuck = flag_at(status, "stuck"), ready = flag_at(status, "ready");
 	json_int_t now_ms = integer_at(status, "now_ms"), since_ms = integer_at(status, "since_ms");
+	/* its build, behind the plus, leaves no room in narrow ones */
+	const char *version = text_at(status, "version");
 	buf_append_text(&frame->line, "assayd ");
-	add_foreign(frame, text_at(status, "version"));
+	terminal_append(&frame->line, (str_t){ version, strcspn(version, "+") });
 	buf_printf(&frame->line, "  %s since ", stuck ? "STUCK" : ready ? "ready" : "NOT READY");
 	add_time(frame, since_ms, "%d %b %H:%M:%S UTC");
 	buf_append_text(&frame->line, " (");

@@ -381,6 +381,11 @@ static err_t check_given(const struct command_options *command, const struct opt
 	if (command->operand && command->operand[0] != '[' && !options->operand && !options->topic)
 		return err_fail(detail, ERR_USAGE, "assayd %s needs %s; see assayd --help", command->name,
 				command->operand);
+	if (command->command == COMMAND_SHOW && !*options->operand)
+		return err_fail(detail, ERR_USAGE, "EVENT_ID is empty: no event has that");
+	for (size_t i = 0; i < options->event_ids_count; i++)
+		if (!*options->event_ids[i])
+			return err_fail(detail, ERR_USAGE, "--event-id is empty: no event has that");
 	if (command->needs_config && !options->config_file)
 		return err_fail(detail, ERR_USAGE, "assayd %s needs --config FILE", command->name);
 	if (command->command == COMMAND_AUDIT_VERIFY && !options->config_file &&

@@ -332,6 +332,27 @@ def test_the_status_page_tells_what_changed(busy):
     assert "ready" in changes
 
 
+def on_terminal(config, *arguments, rows=12, columns=60, frames=0, **environment):
+    """What `top` draws; it is interrupted after so many frames, or ends by itself."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    drawn = b""
+    with subprocess.Popen([BINARY, "top", "--config", config, *arguments], stdout=theirs, stdin=subprocess.DEVNULL,
+                          env={**os.environ, "TERM": "xterm", **environment}) as running:
+        os.close(theirs)
+        deadline = time.monotonic() + 60
+        while frames and drawn.count(b"\x1b[H") < frames and time.monotonic() < deadline:
+            drawn += os.read(ours, 65536)
+        if frames:
+            running.send_signal(signal.SIGINT)
+        with contextlib.suppress(OSError):  # the other end is closed
+            while part := os.read(ours, 65536):
+                drawn += part
+        assert running.wait(60) == 0
+    os.close(ours)
+    return drawn
+
+
 def test_top_draws_the_page_on_a_terminal(busy, tmp_path):
     """One frame in a pipe; on a terminal again and again, and the screen is as it was when it ends."""
     config = tmp_path / "assayd.conf"
@@ -339,25 +360,18 @@ def test_top_draws_the_page_on_a_terminal(busy, tmp_path):
     done = subprocess.run([BINARY, "top", "--config", config], capture_output=True, text=True, timeout=60, check=True)
     assert re.match(r"assayd \S+  ready since ", done.stdout) and "target shop  up" in done.stdout and "\x1b" not in done.stdout
     done = subprocess.run([BINARY, "top", "--config", config, "--json"], capture_output=True, text=True, timeout=60, check=True)
-    assert json.loads(done.stdout)["ready"]
+    assert json.loads(done.stdout)["ready"] and done.stdout.count("\n") == 1
 
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 60, 0, 0))
-    drawn = b""
-    with subprocess.Popen([BINARY, "top", "--config", config], stdout=theirs, stdin=subprocess.DEVNULL) as running:
-        os.close(theirs)
-        deadline = time.monotonic() + 60
-        while drawn.count(b"\x1b[H") < 2 and time.monotonic() < deadline:
-            drawn += os.read(ours, 65536)
-        running.send_signal(signal.SIGINT)
-        with contextlib.suppress(OSError):  # the other end is closed
-            while part := os.read(ours, 65536):
-                drawn += part
-        assert running.wait(60) == 0
-    os.close(ours)
+    drawn = on_terminal(config, frames=2)
     assert drawn.startswith(b"\x1b[?1049h") and drawn.endswith(b"\x1b[?1049l") and drawn.count(b"\x1b[H") >= 2
+    assert drawn.count(b"\x1b[?7l") == drawn.count(b"\x1b[?7h") == 1, "what is too wide is cut off meanwhile"
     first = drawn.split(b"\x1b[H")[1]
     assert first.count(b"\n") == 11 and b"\x1b[32massayd" in first
+    first = on_terminal(config, frames=2, rows=1, columns=20, NO_COLOR="1").split(b"\x1b[H")[1]
+    assert re.fullmatch(rb"assayd \S+  ready.*\x1b\[K\r\n\x1b\[J", first), first
+    assert b"\x1b[32m" in on_terminal(config, frames=2, NO_COLOR="").split(b"\x1b[H")[1]
+    assert b"\x1b" not in on_terminal(config, TERM="dumb")
+    assert json.loads(on_terminal(config, "--json"))["ready"]
 
     busy.daemon.terminate()
     done = subprocess.run([BINARY, "top", "--config", config], capture_output=True, text=True, timeout=60, check=False)

@@ -437,7 +437,7 @@ def test_a_compacted_topic_takes_no_receipts(kafka, dead):
 @pytest.mark.parametrize("arguments, said", [
     (("--since", "yesterday"), '--since "yesterday" is neither a time span, as 90s, 15m, 24h or 7d, nor a time'),
     (("--until", "0h"), '--until "0h" is neither'), (("--limit", "0"), '--limit "0" is no number from 1'),
-    (("--limit", "1x"), '--limit "1x" is no number'), (("--max-redrives", "-1"), '--max-redrives "-1" is no number'),
+    (("--limit", "1x"), '--limit "1x" is no number'), (("--limit", " 1"), '--limit " 1" is no number'), (("--event-id", ""), "--event-id is empty"), (("--max-redrives", "-1"), '--max-redrives "-1" is no number'),
     (("--all", "--reason", "json_syntax"), "--all goes without --reason"), (("--since", "1h", "--until", "2h"), "--since is not before --until"),
     (("all",), '"all" is too much'), (("--reason", "a") * 33, "--reason is given more than 32 times"),
 ])
