@@ -113,11 +113,11 @@ err_t checkpoint_topic_send(struct checkpoint_topic *topic, int32_t partition, u
 		abort();
 	sending->outcome.partition = partition;
 	sending->outcome.size = size;
-	rd_kafka_resp_err_t code = rd_kafka_producev(topic->producer, RD_KAFKA_V_TOPIC(topic->name),
-						     RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
-						     RD_KAFKA_V_KEY(origin.ptr, origin.len),
-						     RD_KAFKA_V_VALUE((void *)(uintptr_t)note.ptr, note.len),
-						     RD_KAFKA_V_OPAQUE(sending), RD_KAFKA_V_END);
+	rd_kafka_resp_err_t code = rd_kafka_producev(
+		topic->producer, RD_KAFKA_V_TOPIC(topic->name), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+		RD_KAFKA_V_KEY((void *)(uintptr_t)origin.ptr, origin.len),
+		RD_KAFKA_V_VALUE((void *)(uintptr_t)note.ptr, note.len), RD_KAFKA_V_OPAQUE(sending),
+		RD_KAFKA_V_END);
 	if (code == RD_KAFKA_RESP_ERR__FATAL) /* takes nothing any more: the next attempt has a new one */
 		drop_producer(topic);
 	if (code)
