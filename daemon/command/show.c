@@ -1,5 +1,9 @@
 #include "command/show.h"
 
+#include "command/id_time.h"
+#include "command/key_finder.h"
+#include "command/progress.h"
+#include "command/remembered.h"
 #include "command/score_view.h"
 #include "command/settings.h"
 #include "command/tail.h"
@@ -10,22 +14,29 @@
 #include <errno.h>
 #include <zlib.h>
 
-/* How far one step back goes, in offsets; each is this many times as far as the one before. */
-enum { STEP_MIN = 20000, STEP_FACTOR = 4 };
+/* How far from its record an advisory is looked for, and how far first: both are of one transaction. */
+#define NEAR_MS	   INT64_C(600000)
+#define NEAREST_MS INT64_C(5000)
 
-/* How far from its record an advisory is looked for. */
-#define NEAR_MS INT64_C(600000)
+/* When a record may have been written whose id says when that was made. */
+#define BEFORE_ID_MS INT64_C(60000)
+#define AFTER_ID_MS  INT64_C(900000)
 
 /* What is found of the key, as it is printed. */
 struct show {
 	const struct show_options *options;
+	const struct config *config;
+	struct arena *arena;
 	const struct codec *codec;
+	struct topic_reader *reader;
+	struct key_finder *finder;
+	struct progress progress;
 	enum topic_kind kind;
 	str_t key;
+	int64_t since_ms;
 	size_t found;	    /* in this topic */
 	size_t unreadable;  /* of all: messages that are none of their topic */
 	size_t found_all;   /* in all */
-	uint64_t searched;  /* messages that were looked at */
 	int64_t written_ms; /* when the scored record was; 0: it was not found */
 	struct buf out;
 };
@@ -91,7 +102,6 @@ static err_t take(size_t span, const rd_kafka_message_t *message, void *context,
 	const str_t key = { message->key, message->key_len };
 	(void)span;
 	(void)detail;
-	show->searched++;
 	if (!message->key || !str_equal(key, show->key))
 		return ERR_OK;
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
@@ -102,6 +112,8 @@ static err_t take(size_t span, const rd_kafka_message_t *message, void *context,
 	if (show->kind == TOPIC_SCORED)
 		show->written_ms = kafka_written_ms(message);
 	show->unreadable += fault != ERR_OK;
+	if (fault)
+		progress_clear(&show->progress);
 	if (fault)
 		terminal_print_line(stderr, "assayd: partition %d of %s, offset %lld is no such message: %s",
 				    (int)message->partition, rd_kafka_topic_name(message->rkt),
@@ -135,91 +147,140 @@ static uint32_t murmur2(const unsigned char *data, size_t len)
 	return (hash ^ hash >> 15) & 0x7fffffff;
 }
 
-/* Which messages are looked at, by the times when they were written; 0: from the first or to the last one. */
-struct times {
-	int64_t since_ms, until_ms;
+/* What is looked through, in this order. */
+struct places {
+	struct topic_span *spans;
+	size_t count, capacity;
 };
 
-/* Backwards in one partition, until something is found. */
-static err_t search_partition(struct show *show, struct topic_reader *reader, const char *topic,
-			      int32_t partition, struct times times, struct err_detail *detail)
+static void add_span(struct show *show, struct places *places, struct topic_span span)
 {
-	struct topic_span whole, behind;
-	int64_t until, step = STEP_MIN;
-	err_t err = topic_reader_span(reader, topic, partition, times.since_ms, &whole, detail);
-	if (!err && times.until_ms)
-		err = topic_reader_span(reader, topic, partition, times.until_ms, &behind, detail);
-	if (err)
-		return err;
-	until = times.until_ms ? behind.from : whole.until;
-	while (!err && show->found == 0 && until > whole.from) {
-		struct topic_span part = whole;
-		part.until = until;
-		part.from = until - step > whole.from ? until - step : whole.from;
-		until = part.from;
-		step *= STEP_FACTOR;
-		err = topic_reader_read(reader, &part, 1, take, show, detail);
+	if (span.from < span.until)
+		ARENA_PUSH(show->arena, places->spans, places->count, places->capacity, span);
+}
+
+/* What was written in that time; `until_ms` 0: up to now. */
+static err_t add_time(struct show *show, struct places *places, const char *topic, int32_t partition,
+		      int64_t since_ms, int64_t until_ms, struct err_detail *detail)
+{
+	struct topic_span span, behind;
+	err_t err =
+		topic_reader_span(show->reader, topic, partition, since_ms > 0 ? since_ms : 0, &span, detail);
+	if (!err && until_ms) {
+		err = topic_reader_span(show->reader, topic, partition, until_ms, &behind, detail);
+		span.until = err ? 0 : behind.from;
+	}
+	if (!err)
+		add_span(show, places, span);
+	return err;
+}
+
+/* All that may be there, the likeliest times first. */
+static err_t add_partition(struct show *show, struct places *places, const char *topic, int32_t partition,
+			   struct err_detail *detail)
+{
+	/* an advisory is published together with its record */
+	const int64_t record_ms = show->kind == TOPIC_ADVISORIES ? show->written_ms : 0,
+		      made_ms = show->kind == TOPIC_SCORED ? id_time_ms(show->key) : 0;
+	err_t err = ERR_OK;
+	if (record_ms > NEAR_MS) {
+		err = add_time(show, places, topic, partition, record_ms - NEAREST_MS, record_ms + NEAREST_MS,
+			       detail);
+		return err ? err
+			   : add_time(show, places, topic, partition, record_ms - NEAR_MS,
+				      record_ms + NEAR_MS, detail);
+	}
+	if (made_ms > show->since_ms + BEFORE_ID_MS)
+		err = add_time(show, places, topic, partition, made_ms - BEFORE_ID_MS, made_ms + AFTER_ID_MS,
+			       detail);
+	return err ? err : add_time(show, places, topic, partition, show->since_ms, 0, detail);
+}
+
+/* The offsets that the database knows, as far as the topic still has them. */
+static err_t add_remembered(struct show *show, struct places *places, const char *topic, int partitions,
+			    struct err_detail *detail)
+{
+	struct topic_span *spans, kept;
+	size_t count;
+	err_t err = ERR_OK;
+	remembered_places(show->config, show->key, show->arena, &spans, &count);
+	for (size_t i = 0; !err && i < count; i++) {
+		if (spans[i].partition < 0 || spans[i].partition >= partitions)
+			continue;
+		err = topic_reader_span(show->reader, topic, spans[i].partition, show->since_ms, &kept,
+					detail);
+		if (!err && spans[i].from >= kept.from && spans[i].until <= kept.until)
+			add_span(show, places, spans[i]);
 	}
 	return err;
 }
 
 /* The partitions that librdkafka's producers, us among them, and Java's put a key into, or all others. */
-static err_t search_topic(struct show *show, struct topic_reader *reader, const char *topic, bool others,
-			  struct times times, struct err_detail *detail)
+static err_t add_topic(struct show *show, struct places *places, const char *topic, bool others,
+		       struct err_detail *detail)
 {
 	int count = 0;
-	err_t err = topic_reader_partitions(reader, topic, &count, detail);
+	err_t err = topic_reader_partitions(show->reader, topic, &count, detail);
 	if (err || count <= 0)
 		return err;
 	const unsigned char *key = (const unsigned char *)show->key.ptr;
 	const int ours = (int)((uint32_t)crc32(0, key, (unsigned)show->key.len) % (unsigned)count),
 		  javas = (int)(murmur2(key, show->key.len) % (unsigned)count);
-	show->found = 0;
-	if (!others) {
-		err = search_partition(show, reader, topic, ours, times, detail);
-		if (!err && show->found == 0 && javas != ours)
-			err = search_partition(show, reader, topic, javas, times, detail);
-	}
-	for (int i = 0; !err && others && show->found == 0 && i < count; i++)
+	if (!others && show->kind == TOPIC_SCORED)
+		err = add_remembered(show, places, topic, count, detail);
+	if (!err && !others)
+		err = add_partition(show, places, topic, ours, detail);
+	if (!err && !others && javas != ours)
+		err = add_partition(show, places, topic, javas, detail);
+	for (int i = 0; !err && others && i < count; i++)
 		if (i != ours && i != javas)
-			err = search_partition(show, reader, topic, i, times, detail);
+			err = add_partition(show, places, topic, i, detail);
+	return err;
+}
+
+static err_t search_topic(struct show *show, bool others, struct err_detail *detail)
+{
+	const char *topic = topic_message_topic(show->kind, show->config);
+	struct places places = { NULL, 0, 0 };
+	struct topic_span found;
+	err_t err = add_topic(show, &places, topic, others, detail);
+	if (!err)
+		err = key_finder_run(show->finder, show->key, places.spans, places.count, &show->progress,
+				     &found, detail);
+	show->found = 0;
+	if (!err && found.from < found.until)
+		err = topic_reader_read(show->reader, &found, 1, take, show, detail);
 	show->found_all += show->found;
 	return err;
 }
 
-static err_t search_topics(struct show *show, const struct config *config, struct topic_reader *reader,
-			   bool others, int64_t since_ms, struct err_detail *detail)
+static err_t search_topics(struct show *show, bool others, struct err_detail *detail)
 {
 	err_t err = ERR_OK;
 	for (enum topic_kind kind = 0; !err && kind < TOPIC_KINDS_; kind++) {
-		/* a topic that nobody reads need not be there */
-		if (kind == TOPIC_FEEDBACK && config->calibration.feedback_horizon_s == 0)
-			continue;
-		/* an advisory is published together with its record */
-		bool near = kind == TOPIC_ADVISORIES && show->written_ms > NEAR_MS;
 		show->kind = kind;
-		const struct times times = { near ? show->written_ms - NEAR_MS : since_ms,
-					     near ? show->written_ms + NEAR_MS : 0 };
-		err = search_topic(show, reader, topic_message_topic(kind, config), others, times, detail);
+		/* a topic that nobody reads need not be there */
+		if (kind != TOPIC_FEEDBACK || show->config->calibration.feedback_horizon_s != 0)
+			err = search_topic(show, others, detail);
 	}
 	return err;
 }
 
-static err_t search(struct show *show, const struct config *config, struct topic_reader *reader,
-		    struct err_detail *detail)
+static err_t search(struct show *show, struct err_detail *detail)
 {
 	int64_t span_ms = 0;
 	err_t err = show->options->since ? tail_parse_span(show->options->since, &span_ms, detail) : ERR_OK;
-	int64_t since_ms = tail_since_ms(span_ms);
+	show->since_ms = tail_since_ms(span_ms);
 	if (!err)
-		err = search_topics(show, config, reader, false, since_ms, detail);
+		err = search_topics(show, false, detail);
 	if (!err && show->found_all == 0)
-		err = search_topics(show, config, reader, true, since_ms, detail);
+		err = search_topics(show, true, detail);
 	if (!err && show->found_all == 0)
 		err = err_fail(detail, ERR_NOT_FOUND,
 			       "no message has the key \"" STR_FMT "\": %llu were looked at%s",
-			       STR_ARG(show->key), (unsigned long long)show->searched,
+			       STR_ARG(show->key), (unsigned long long)key_finder_looked_at(show->finder),
 			       show->options->since ? "; --since leaves older ones out" : "");
+	progress_clear(&show->progress);
 	return err;
 }
 
@@ -241,6 +302,7 @@ err_t show_run(const struct show_options *options, struct err_detail *detail)
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	_cleanup_(codec_cleanup) struct codec *codec = NULL;
 	_cleanup_(topic_reader_cleanup) struct topic_reader *reader = NULL;
+	_cleanup_(key_finder_cleanup) struct key_finder *finder = NULL;
 	struct kafka_settings kafka;
 	err_t err = config_load(options->config_file, &config, detail);
 	if (!err)
@@ -248,11 +310,20 @@ err_t show_run(const struct show_options *options, struct err_detail *detail)
 	if (!err)
 		err = topic_message_codec(config, &codec, detail);
 	if (!err)
-		err = topic_reader_new(&kafka, KAFKA_CALIBRATION_SUFFIX, &reader, detail);
+		err = topic_reader_new_searching(&kafka, KAFKA_CALIBRATION_SUFFIX, &reader, detail);
+	if (!err)
+		err = key_finder_new(&kafka, &finder, detail);
 	if (err)
 		return err;
-	struct show show = { .options = options, .codec = codec, .key = str_from(options->event_id) };
-	err = search(&show, config, reader, detail);
+	struct show show = { .options = options,
+			     .config = config,
+			     .arena = arena,
+			     .codec = codec,
+			     .reader = reader,
+			     .finder = finder,
+			     .key = str_from(options->event_id) };
+	progress_init(&show.progress);
+	err = search(&show, detail);
 	if (!err)
 		err = print_found(&show, detail);
 	if (!err && show.unreadable)

@@ -1,5 +1,6 @@
 #include "command/tail.h"
 
+#include "command/interruption.h"
 #include "command/settings.h"
 #include "command/topic_message.h"
 #include "common/clock.h"
@@ -7,18 +8,15 @@
 #include "kafka/topic_reader.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <time.h>
 
-enum { LATEST = 10, PAUSE_MS = 300, PARTITIONS_MS = 10000 };
-
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number)
-{
-	(void)number;
-	interrupted = 1;
-}
+enum {
+	LATEST = 10,
+	LOOKED_AT = 20000, /* of all partitions, for the latest of those that are chosen */
+	GATHERED = 1000,   /* lines, before older ones are dropped */
+	PAUSE_MS = 300,
+	PARTITIONS_MS = 10000,
+};
 
 /* What is not looked for is ENUM_ABSENT or NULL. */
 struct filter {
@@ -40,7 +38,7 @@ struct tail {
 	struct codec *codec;
 	bool gathers; /* lines of several partitions, to be printed in the order of their times */
 	struct line *lines;
-	size_t lines_count, lines_capacity;
+	size_t lines_count;
 };
 
 /* ---- options ---- */
@@ -55,7 +53,8 @@ err_t tail_parse_span(const char *text, int64_t *ret_ms, struct err_detail *deta
 	errno = 0;
 	long long number = strtoll(text, &end, 10);
 	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-		if (!errno && number > 0 && number <= 1000000 && *end == units[i].unit && !end[1]) {
+		if (!errno && text[0] >= '0' && text[0] <= '9' && number > 0 && number <= 1000000 &&
+		    *end == units[i].unit && !end[1]) {
 			*ret_ms = number * units[i].ms;
 			return ERR_OK;
 		}
@@ -157,20 +156,6 @@ static void render(const struct tail *tail, const struct topic_message *message,
 		buf_append(out, plain.data, plain.len);
 }
 
-static void gather(struct tail *tail, const rd_kafka_message_t *message, struct buf *text)
-{
-	if (tail->lines_count == tail->lines_capacity) {
-		tail->lines_capacity = tail->lines_capacity ? 2 * tail->lines_capacity : 64;
-		tail->lines = realloc(tail->lines, tail->lines_capacity * sizeof *tail->lines);
-		if (!tail->lines)
-			abort();
-	}
-	tail->lines[tail->lines_count++] = (struct line){ .time_ms = kafka_written_ms(message),
-							  .number = message->offset,
-							  .text = TAKE_PTR(text->data),
-							  .len = text->len };
-}
-
 static int compare_lines(const void *left, const void *right)
 {
 	const struct line *a = left, *b = right;
@@ -179,14 +164,37 @@ static int compare_lines(const void *left, const void *right)
 	return (a->number > b->number) - (a->number < b->number);
 }
 
-/* The latest of them. */
+/* In their order, without those before the latest. */
+static void keep_latest(struct tail *tail)
+{
+	size_t former = tail->lines_count > LATEST ? tail->lines_count - LATEST : 0;
+	if (tail->lines_count > 0)
+		qsort(tail->lines, tail->lines_count, sizeof *tail->lines, compare_lines);
+	for (size_t i = 0; i < former; i++)
+		free(tail->lines[i].text);
+	tail->lines_count -= former;
+	if (former > 0)
+		memmove(tail->lines, tail->lines + former, tail->lines_count * sizeof *tail->lines);
+}
+
+static void gather(struct tail *tail, const rd_kafka_message_t *message, struct buf *text)
+{
+	if (!tail->lines && !(tail->lines = calloc(GATHERED, sizeof *tail->lines)))
+		abort();
+	if (tail->lines_count == GATHERED)
+		keep_latest(tail);
+	tail->lines[tail->lines_count++] = (struct line){ .time_ms = kafka_written_ms(message),
+							  .number = message->offset,
+							  .text = TAKE_PTR(text->data),
+							  .len = text->len };
+}
+
 static err_t print_gathered(struct tail *tail, struct err_detail *detail)
 {
 	err_t err = ERR_OK;
-	if (tail->lines_count > 0)
-		qsort(tail->lines, tail->lines_count, sizeof *tail->lines, compare_lines);
+	keep_latest(tail);
 	for (size_t i = 0; i < tail->lines_count; i++) {
-		if (!err && i + LATEST >= tail->lines_count)
+		if (!err)
 			err = print(tail->lines[i].text, tail->lines[i].len, detail);
 		free(tail->lines[i].text);
 	}
@@ -202,7 +210,7 @@ static err_t take(size_t span, const rd_kafka_message_t *message, void *context,
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	_cleanup_(buf_free) struct buf text = BUF_INIT;
 	(void)span;
-	if (interrupted)
+	if (interruption_came())
 		return ERR_SHUTTING_DOWN;
 	err_t fault = topic_message_read(tail->codec, tail->kind, message, arena, &read, &reason);
 	if (fault) {
@@ -232,11 +240,14 @@ static err_t find_begin(struct topic_reader *reader, const struct tail_options *
 	if (!err)
 		err = topic_reader_spans(reader, topic, tail_since_ms(span_ms), arena, ret_spans, ret_count,
 					 detail);
+	bool chooses = options->level || options->action || options->application;
 	for (size_t i = 0; !err && !options->since && i < *ret_count; i++) {
 		struct topic_span *span = &(*ret_spans)[i];
 		/* behind each transaction lies its end, which is no record */
-		if (span->from < span->until - 2 * LATEST)
-			span->from = span->until - 2 * LATEST;
+		int64_t back = chooses ? LOOKED_AT / (int64_t)*ret_count : 0;
+		back = back > 2 * LATEST ? back : 2 * LATEST;
+		if (span->from < span->until - back)
+			span->from = span->until - back;
 	}
 	return err;
 }
@@ -282,7 +293,7 @@ static err_t follow(struct tail *tail, struct topic_reader *reader, const char *
 	int64_t looked_us = clock_monotonic_us();
 	err_t err = find_begin(reader, tail->options, topic, arena, &spans, &count, detail);
 	tail->gathers = !tail->options->since;
-	while (!err && !interrupted) {
+	while (!err && !interruption_came()) {
 		err = topic_reader_read(reader, spans, count, take, tail, detail);
 		if (!err)
 			err = print_gathered(tail, detail);
@@ -293,7 +304,7 @@ static err_t follow(struct tail *tail, struct topic_reader *reader, const char *
 		bool looks = clock_monotonic_us() - looked_us > INT64_C(1000) * PARTITIONS_MS;
 		if (looks)
 			looked_us = clock_monotonic_us();
-		if (!interrupted)
+		if (!interruption_came())
 			err = move_on(reader, topic, arena, looks, &spans, &count, detail);
 	}
 	return err;
@@ -306,7 +317,6 @@ err_t tail_run(const struct tail_options *options, struct err_detail *detail)
 	_cleanup_(codec_cleanup) struct codec *codec = NULL;
 	_cleanup_(topic_reader_cleanup) struct topic_reader *reader = NULL;
 	struct tail tail = { .options = options, .kind = TOPIC_SCORED };
-	const struct sigaction action = { .sa_handler = on_signal };
 	struct kafka_settings kafka;
 	err_t err = config_load(options->config_file, &config, detail);
 	if (!err && options->topic)
@@ -318,12 +328,11 @@ err_t tail_run(const struct tail_options *options, struct err_detail *detail)
 	if (!err)
 		err = topic_message_codec(config, &codec, detail);
 	if (!err)
-		err = topic_reader_new(&kafka, KAFKA_CALIBRATION_SUFFIX, &reader, detail);
+		err = topic_reader_new_searching(&kafka, KAFKA_CALIBRATION_SUFFIX, &reader, detail);
 	if (err)
 		return err;
 	tail.codec = codec;
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
+	interruption_catch();
 	err = follow(&tail, reader, topic_message_topic(tail.kind, config), arena, detail);
 	for (size_t i = 0; i < tail.lines_count; i++)
 		free(tail.lines[i].text);

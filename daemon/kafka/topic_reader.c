@@ -8,9 +8,13 @@ enum { POLL_MS = 200, BOUNDS_TIMEOUT_MS = 15000, SILENCE_MS = 60000, CLOSE_MS = 
 
 /* It reads as fast as it can: what is asked next waits behind a fetch of what is not there, and a queue that
  * is full is looked at once a second. */
-static const struct {
+struct property {
 	const char *name, *value;
-} READING[] = {
+};
+
+enum { READING_COUNT = 5 };
+
+static const struct property READING[READING_COUNT] = {
 	{ "fetch.wait.max.ms", "10" },
 	{ "fetch.max.bytes", "16777216" },
 	{ "max.partition.fetch.bytes", "8388608" },
@@ -18,20 +22,35 @@ static const struct {
 	{ "queued.min.messages", "1000000" },
 };
 
-struct topic_reader {
-	rd_kafka_t *consumer;
+/* Answers are of compressed bytes, of which all is unpacked, also what lies behind the end of a short span.
+ */
+static const struct property SEARCHING[READING_COUNT] = {
+	{ "fetch.wait.max.ms", "10" },
+	{ "fetch.max.bytes", "1048576" },
+	{ "max.partition.fetch.bytes", "524288" },
+	{ "queued.max.messages.kbytes", "65536" },
+	{ "queued.min.messages", "1000000" },
 };
 
-err_t topic_reader_new(const struct kafka_settings *settings, const char *group_suffix,
-		       struct topic_reader **ret_reader, struct err_detail *detail)
+struct topic_reader {
+	rd_kafka_t *consumer;
+	char *servers; /* as the configuration names them */
+};
+
+static err_t make_reader(const struct kafka_settings *settings, const char *group_suffix,
+			 const struct property properties[READING_COUNT], struct topic_reader **ret_reader,
+			 struct err_detail *detail)
 {
 	_cleanup_(kafka_conf_cleanup) rd_kafka_conf_t *conf = NULL;
 	_cleanup_(topic_reader_cleanup) struct topic_reader *reader = calloc(1, sizeof *reader);
 	if (!reader)
 		abort();
+	reader->servers = strdup(settings->bootstrap_servers);
+	if (!reader->servers)
+		abort();
 	err_t err = kafka_conf_new_reader(settings, group_suffix, &conf, detail);
-	for (size_t i = 0; !err && i < sizeof READING / sizeof *READING; i++)
-		err = kafka_conf_set(conf, READING[i].name, READING[i].value, detail);
+	for (size_t i = 0; !err && i < READING_COUNT; i++)
+		err = kafka_conf_set(conf, properties[i].name, properties[i].value, detail);
 	if (!err)
 		err = kafka_client_new(RD_KAFKA_CONSUMER, &conf, &reader->consumer, detail);
 	if (err)
@@ -39,6 +58,18 @@ err_t topic_reader_new(const struct kafka_settings *settings, const char *group_
 	rd_kafka_poll_set_consumer(reader->consumer);
 	*ret_reader = TAKE_PTR(reader);
 	return ERR_OK;
+}
+
+err_t topic_reader_new(const struct kafka_settings *settings, const char *group_suffix,
+		       struct topic_reader **ret_reader, struct err_detail *detail)
+{
+	return make_reader(settings, group_suffix, READING, ret_reader, detail);
+}
+
+err_t topic_reader_new_searching(const struct kafka_settings *settings, const char *group_suffix,
+				 struct topic_reader **ret_reader, struct err_detail *detail)
+{
+	return make_reader(settings, group_suffix, SEARCHING, ret_reader, detail);
 }
 
 void topic_reader_free(struct topic_reader *reader)
@@ -50,7 +81,44 @@ void topic_reader_free(struct topic_reader *reader)
 		rd_kafka_consumer_close(reader->consumer);
 		kafka_client_close(reader->consumer, CLOSE_MS);
 	}
+	free(reader->servers);
 	free(reader);
+}
+
+/* ---- errors ---- */
+
+static const char *describe(rd_kafka_resp_err_t code)
+{
+	if (code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
+		return "this client may not read it: grant READ on it (kafka-acls.sh --add "
+		       "--allow-principal … --operation Read --topic …)";
+	bool missing = code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART ||
+		       code == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC ||
+		       code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION;
+	return missing ? "there is no such topic at this broker, or not with that partition; correct its "
+			 "name or "
+			 "kafka.bootstrap_servers"
+		       : rd_kafka_err2str(code);
+}
+
+/* What the library answers when nobody answers it, whatever is wrong. */
+static bool is_silence(rd_kafka_resp_err_t code)
+{
+	return code == RD_KAFKA_RESP_ERR__TRANSPORT || code == RD_KAFKA_RESP_ERR__TIMED_OUT ||
+	       code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || code == RD_KAFKA_RESP_ERR__WAIT_COORD;
+}
+
+/* Of a topic, or of one of its partitions unless that is below 0. */
+static err_t fail(const struct topic_reader *reader, const char *topic, int32_t partition,
+		  rd_kafka_resp_err_t code, struct err_detail *detail)
+{
+	const struct kafka_settings settings = { .bootstrap_servers = reader->servers };
+	if (is_silence(code))
+		return kafka_no_answer(&settings, BOUNDS_TIMEOUT_MS, rd_kafka_err2str(code), detail);
+	if (partition < 0)
+		return err_fail(detail, ERR_KAFKA_UNAVAILABLE, "%s: %s", topic, describe(code));
+	return err_fail(detail, ERR_KAFKA_UNAVAILABLE, "partition %d of %s: %s", (int)partition, topic,
+			describe(code));
 }
 
 /* ---- bounds ---- */
@@ -75,20 +143,6 @@ static bool passes(struct passing *passing, rd_kafka_resp_err_t code)
 	return true;
 }
 
-static const char *describe(rd_kafka_resp_err_t code)
-{
-	if (code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
-		return "this client may not read it: grant READ on it (kafka-acls.sh --add "
-		       "--allow-principal … --operation Read --topic …)";
-	bool missing = code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART ||
-		       code == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC ||
-		       code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION;
-	return missing ? "there is no such topic at this broker, or not with that partition; correct its "
-			 "name or "
-			 "kafka.bootstrap_servers"
-		       : rd_kafka_err2str(code);
-}
-
 err_t topic_reader_bounds(struct topic_reader *reader, const char *topic, int32_t partition, int64_t *ret_low,
 			  int64_t *ret_high, struct err_detail *detail)
 {
@@ -100,8 +154,7 @@ err_t topic_reader_bounds(struct topic_reader *reader, const char *topic, int32_
 							BOUNDS_TIMEOUT_MS);
 	} while (passes(&passing, code));
 	if (code)
-		return err_fail(detail, ERR_KAFKA_UNAVAILABLE, "partition %d of %s: %s", (int)partition,
-				topic, describe(code));
+		return fail(reader, topic, partition, code, detail);
 	*ret_low = low;
 	*ret_high = high;
 	return ERR_OK;
@@ -121,7 +174,7 @@ err_t topic_reader_partitions(struct topic_reader *reader, const char *topic, in
 		handle ? rd_kafka_metadata(reader->consumer, 0, handle, &metadata, BOUNDS_TIMEOUT_MS)
 		       : rd_kafka_last_error();
 	if (code)
-		return err_fail(detail, ERR_KAFKA_UNAVAILABLE, "%s: %s", topic, describe(code));
+		return fail(reader, topic, -1, code, detail);
 	err_t err = ERR_OK;
 	if (metadata->topic_cnt != 1 || metadata->topics[0].err)
 		err = err_fail(detail, ERR_KAFKA_TOPIC, "%s: %s", topic,
@@ -160,9 +213,7 @@ static err_t move_to(struct topic_reader *reader, struct topic_span *spans, size
 	do {
 		code = ask_offsets(reader, spans, count, since_ms);
 	} while (passes(&passing, code));
-	return code ? err_fail(detail, ERR_KAFKA_UNAVAILABLE, "%s: %s", spans[0].topic,
-			       rd_kafka_err2str(code))
-		    : ERR_OK;
+	return code ? fail(reader, spans[0].topic, -1, code, detail) : ERR_OK;
 }
 
 err_t topic_reader_span(struct topic_reader *reader, const char *topic, int32_t partition, int64_t since_ms,
@@ -286,8 +337,8 @@ static err_t poll_once(struct topic_reader *reader, struct topic_reading *readin
 	if (message)
 		rd_kafka_message_destroy(message);
 	if (!err && clock_monotonic_us() - reading->heard_us > INT64_C(1000) * SILENCE_MS)
-		err = err_fail(detail, ERR_KAFKA_UNAVAILABLE, "no record arrived for %d s",
-			       SILENCE_MS / 1000);
+		err = kafka_no_answer(&(const struct kafka_settings){ .bootstrap_servers = reader->servers },
+				      SILENCE_MS, "no record arrived", detail);
 	return err;
 }
 

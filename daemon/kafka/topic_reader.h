@@ -28,6 +28,10 @@ typedef err_t (*topic_reader_take_fn)(size_t span, const rd_kafka_message_t *mes
  * reader. */
 err_t topic_reader_new(const struct kafka_settings *settings, const char *group_suffix,
 		       struct topic_reader **ret_reader, struct err_detail *detail);
+
+/* The same for short spans, and for whoever takes longer with a record than to read it: reads less ahead. */
+err_t topic_reader_new_searching(const struct kafka_settings *settings, const char *group_suffix,
+				 struct topic_reader **ret_reader, struct err_detail *detail);
 void topic_reader_free(struct topic_reader *reader);
 
 /* Offsets of the first record that is kept and of the end. */

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import time
+import uuid
 
 import pytest
 
@@ -170,8 +171,46 @@ def finds_what_lies_elsewhere(rig, ids):
     assert "--since leaves older ones out" in said
 
 
+def looks_where_the_database_says(rig, ids):
+    """It is asked first; what it says is believed only where the topic has it."""
+    value, name = rig.scored(4)[0][0].value(), f"twice-{uuid.uuid4()}"
+    rig.send([{"value": value, "key": name.encode()}], rig.topics.scored)
+    ours = json.loads(run(rig, "show", name, "--json")[0].splitlines()[0])["partition"]
+    theirs = (ours + 1) % 6
+    rig.send([{"value": value, "key": name.encode(), "partition": theirs}], rig.topics.scored)
+    offset = max(message.offset() for message in rig.kafka.read(rig.topics.scored) if message.partition() == theirs)
+    remember = ("INSERT INTO calibration_events (event_key, scored_at, partition, record_offset, application, model, prompt_version, level, confidence) "
+                "SELECT left(encode(sha256(%s::bytea), 'hex'), 32)::uuid, now() + %s * interval '1 millisecond', %s, %s, '', '', '', "
+                "'HIGH_CONFIDENCE', 1")
+    later, found = 0, []
+    for place in ((theirs, offset), (theirs, offset + 1000), (99, 0), (ours, 0)):
+        later += 1
+        rig.postgres.execute(remember, rig.calibration_database, arguments=(name, later, *place))
+        found.append([json.loads(line)["partition"] for line in run(rig, "show", name, "--json")[0].splitlines()])
+    assert found == [[theirs]] * 4, found
+
+
+def finds_ids_that_tell_their_time(rig, ids):
+    """Whether or not it is the time of the record."""
+    value = rig.scored(4)[0][0].value()
+    for made_ms in (int(time.time() * 1000), 1577836800000, int(time.time() * 1000) + 86400000):
+        name = f"{made_ms >> 16:08x}-{made_ms & 0xffff:04x}-7{uuid.uuid4().hex[:3]}-8000-{uuid.uuid4().hex[:12]}"
+        rig.send([{"value": value, "key": name.encode()}], rig.topics.scored)
+        assert "scored  partition" in run(rig, "show", name)[0]
+
+
+def finds_few_among_many(rig, ids):
+    """What is chosen lies behind many that are not."""
+    value = next(message.value() for message, record in rig.scored(4) if record["event_id"] == ids["good"])
+    rig.send([{"value": value, "key": b"more", "partition": number % 6} for number in range(600)], rig.topics.scored)
+    assert len(lines(rig)) == 10 and len(lines(rig, "--level", "HIGH")) == 10
+    assert any(ids["unsafe"] in line for line in lines(rig, "--application", "other"))
+    assert lines(rig, "--application", "nobody") == []
+
+
 def test_what_is_there(shown):
-    for part in (shows_each_topic, chooses, writes_json, moves_no_terminal, shows_all_of_an_event, finds_what_lies_elsewhere):
+    for part in (shows_each_topic, chooses, writes_json, moves_no_terminal, shows_all_of_an_event, finds_what_lies_elsewhere,
+                 looks_where_the_database_says, finds_ids_that_tell_their_time, finds_few_among_many):
         part(*shown)
 
 
@@ -183,6 +222,8 @@ def test_what_is_there(shown):
     (("show", "x", "--since", "0h"), '--since "0h" is no time span'),
     (("tail", "dead-letters", "--level", "HIGH"), "messages of dead-letters have no level, action or application"),
     (("show",), "assayd show needs EVENT_ID"),
+    (("show", ""), "EVENT_ID is empty"),
+    (("tail", "--since", " 5m"), '--since " 5m" is no time span'),
     (("show", "a", "b"), '"b" is too much'),
     (("audit", "list"), 'assayd audit has no "list", it has: show, recompute, key'),
     (("audit",), "assayd audit needs one of: show, recompute"),
@@ -196,7 +237,7 @@ def test_what_is_wrong_is_said(tmp_path, arguments, said):
     assert (done.returncode, done.stdout) == (64, "") and said in done.stderr
 
 
-@pytest.mark.parametrize("operands, code, said", [(("-a",), 69, ""), (("-a", "b"), 64, '"b" is too much'), ((), 64, "needs EVENT_ID")])
+@pytest.mark.parametrize("operands, code, said", [(("-a",), 69, "no answer from"), (("-a", "b"), 64, '"b" is too much'), ((), 64, "needs EVENT_ID")])
 def test_an_operand_may_begin_with_a_dash(tmp_path, operands, code, said):
     config = tmp_path / "assayd.conf"
     config.write_text('kafka: { bootstrap_servers = "127.0.0.1:1"; };')

@@ -121,6 +121,7 @@ unit_test(calibration/store/claims THREADS WAITS COVERS calibration/store/claims
 unit_test(calibration/store/rules THREADS WAITS COVERS calibration/store/rules WITH harness_counting harness_database_server)
 unit_test(calibration/store/sequences THREADS WAITS COVERS calibration/store/sequences WITH harness_counting harness_database_server)
 
+unit_test(command/id_time COVERS command/id_time)
 unit_test(command/line_reader COVERS command/line_reader)
 unit_test(command/top_frame COVERS command/top_frame)
 unit_test(command/redrive_plan COVERS command/redrive_plan)
