@@ -3,17 +3,19 @@ is lost or doubled meanwhile."""
 
 import os
 import shlex
+import subprocess
 import time
 
 import pytest
 
 import events
 import manual
+from daemon import BINARY, config_text
 from openmetrics import Metrics, await_metrics
 from permissions import DESCRIBE, GROUP, LITERAL, PREFIXED, READ, TOPIC, TRANSACTIONAL_ID, WRITE, Permissions
 from servers import Kafka, headers_of
 
-USER = "assayd"
+USER, OPERATOR = "assayd", "operator"
 HOLD_S = 5  # a producer a second would show
 
 
@@ -24,7 +26,7 @@ def kafka():
         pytest.skip("KAFKA_BOOTSTRAP names a broker without our user")
     from conftest import required
 
-    server = required(lambda: Kafka(users=[USER]))
+    server = required(lambda: Kafka(users=[USER, OPERATOR]))
     yield server
     server.stop()
 
@@ -106,13 +108,13 @@ class Scene:
         return self.daemon.get("/readyz") == (200, "ready\n")
 
 
-def as_user(kafka, made, folder):
-    password = folder / "password"
-    password.write_text(USER)
+def as_user(kafka, made, folder, user=USER):
+    password = folder / f"password-{user}"
+    password.write_text(user)
     password.chmod(0o600)
     return made.settings(
         kafka, bootstrap_servers=f"127.0.0.1:{kafka.facts['users']}", secret_properties=(f"sasl.password={password}",),
-        properties=("security.protocol=SASL_PLAINTEXT", "sasl.mechanism=PLAIN", f"sasl.username={USER}"))
+        properties=("security.protocol=SASL_PLAINTEXT", "sasl.mechanism=PLAIN", f"sasl.username={user}"))
 
 
 @pytest.fixture
@@ -255,15 +257,15 @@ def test_a_stop_does_not_wait_for_rights(scene):
     assert daemon.terminate() == 0
 
 
-def manuals_rights(made):
-    """What the commands of the manual grant, with the names of this test in place of the default ones."""
+def manuals_rights(user, lines, made):
+    """What commands of the manual grant to that user, with the names of this test in place of the default ones."""
     names = {"generated-queries": made.input, "scored-queries": made.scored, "confidence-advisories": made.advisory,
-             "generated-queries.dlq": made.dead_letter, "assayd": made.name, "assayd-": f"{made.name}-"}
+             "generated-queries.dlq": made.dead_letter, "assayd": made.name, "assayd-": f"{made.name}-",
+             "generated-queries.dlq.redrive": f"{made.dead_letter}.redrive"}
     kinds = {"--topic": TOPIC, "--group": GROUP, "--transactional-id": TRANSACTIONAL_ID}
-    [lines] = manual.commands("PERMISSIONS IN KAFKA")
     for line in lines:
         words = shlex.split(line)
-        assert words[:5] == ["kafka-acls.sh", "...", "--add", "--allow-principal", f"User:{USER}"]
+        assert words[:5] == ["kafka-acls.sh", "...", "--add", "--allow-principal", f"User:{user}"]
         options = list(zip(words[5::2], words[6::2]))
         [(kind, name)] = [(kinds[option], names[value]) for option, value in options if option in kinds]
         pattern = PREFIXED if ("--resource-pattern-type", "prefixed") in options else LITERAL
@@ -273,11 +275,13 @@ def manuals_rights(made):
 
 
 def test_the_commands_of_the_manual_are_enough(kafka, topics, postgres, calibration_database, make_daemon, tmp_path):
-    """With what they grant and nothing else, events are scored and counted, and no right is missing."""
+    """With what they grant and nothing else, events are scored, counted and put back, and no right is missing."""
     made, permissions = topics(2), Permissions(kafka.bootstrap)
-    granted = list(manuals_rights(made))
-    assert len(granted) == 7
-    permissions.grant(USER, *granted)
+    daemons, operators = (list(manuals_rights(user, lines, made))
+                          for user, lines in zip((USER, OPERATOR), manual.commands("PERMISSIONS IN KAFKA"), strict=True))
+    assert (len(daemons), len(operators)) == (7, 4)
+    permissions.grant(USER, *daemons)
+    permissions.grant(OPERATOR, *operators)
     permissions.close()
     daemon = make_daemon({"kafka": as_user(kafka, made, tmp_path),
                           "calibration": {"dsn": postgres.dsn(calibration_database, "assayd")}})
@@ -287,4 +291,13 @@ def test_the_commands_of_the_manual_are_enough(kafka, topics, postgres, calibrat
         assert len(kafka.read(topic, count, settle=1)) == count
     now = await_metrics(daemon, lambda metrics: metrics.value("assayd_calibration_records") == 2)
     assert now.value("assayd_kafka_right_missing") == 0 and "lacks " not in daemon.log()
+    configuration = tmp_path / "operator.conf"
+    configuration.write_text(config_text({"kafka": as_user(kafka, made, tmp_path, OPERATOR)}))
+    event = '{"application": "a", "question": "?", "sql": "SELECT 1"}\n'
+    for command, said in ((["redrive", "--all"], "1 put back"), (["produce"], "1 produced")):
+        done = subprocess.run([BINARY, *command, "--config", str(configuration)], input=event, capture_output=True, text=True, timeout=120,
+                              check=False)
+        assert done.returncode == 0 and said in done.stdout, done
+    assert len([letter for letter in kafka.read(made.dead_letter, 3, settle=1) if letter.value() == b"junk"]) == 2
+    assert len(kafka.read(made.scored, 3, settle=1)) == 3
     assert daemon.terminate() == 0
