@@ -146,7 +146,7 @@ unit_test(database/database THREADS WAITS COVERS database/database database/migr
 
 unit_test(event/analyse THREADS WAITS
   COVERS event/analyse event/candidates event/overall event/truths event/record/facts score/agreement)
-unit_test(event/conclusions THREADS WAITS COVERS event/advisories event/record/disposition event/remedy)
+unit_test(event/conclusions WAITS COVERS event/advisories event/record/disposition event/remedy)
 unit_test(event/encode THREADS WAITS COVERS event/advisories event/encode)
 unit_test(event/event THREADS WAITS COVERS event/event)
 unit_test(event/event_metrics THREADS WAITS COVERS event/event_metrics)
