@@ -43,6 +43,7 @@ struct connection {
 	struct in6_addr from; /* an IPv4 address is mapped */
 	int64_t deadline_us;
 	uint64_t round; /* in which it was accepted; what it has sent is read in the next one */
+	size_t alike;	/* open ones from its address, itself included, while room is made */
 	bool asked;	/* its request is there */
 };
 
@@ -178,31 +179,34 @@ static void end(struct http_server *server, struct connection *connection)
 	move(connection, &server->over);
 }
 
-static size_t count_from(const struct http_server *server, const struct in6_addr *address)
+static bool is_alike(const struct connection *a, const struct connection *b)
 {
-	size_t count = 0;
-	LIST_FOREACH (node, &server->connections)
-		count += memcmp(&container_of(node, struct connection, node)->from, address,
-				sizeof *address) == 0;
-	return count;
+	return memcmp(&a->from, &b->from, sizeof a->from) == 0;
 }
 
-/* The one that has to make room, or NULL: of the address that has the most, the oldest that has not asked,
+static void count_alike(struct http_server *server)
+{
+	LIST_FOREACH (node, &server->connections) {
+		struct connection *connection = container_of(node, struct connection, node);
+		connection->alike = 0;
+		LIST_FOREACH (other, &server->connections)
+			connection->alike +=
+				is_alike(container_of(other, struct connection, node), connection);
+	}
+}
+
+/* The one that has to make room, or NULL: of the addresses that have the most, the oldest that has not asked,
  * else the oldest. One that has just come is spared: its request may be here already. */
 static struct connection *find_least_worthy(const struct http_server *server)
 {
 	struct connection *found = NULL;
-	size_t most = 0;
 	LIST_FOREACH (node, &server->connections) {
 		struct connection *connection = container_of(node, struct connection, node);
 		if (connection->round == server->round)
 			break;
-		bool same = found && memcmp(&connection->from, &found->from, sizeof found->from) == 0;
-		size_t count = same ? most : count_from(server, &connection->from);
-		if (!found || count > most || (same && found->asked && !connection->asked)) {
+		if (!found || connection->alike > found->alike ||
+		    (connection->alike == found->alike && found->asked && !connection->asked))
 			found = connection;
-			most = count;
-		}
 	}
 	return found;
 }
@@ -230,8 +234,15 @@ static void note_connection(void *context, struct MHD_Connection *mhd, void **st
 static void make_room(struct http_server *server)
 {
 	struct connection *connection;
-	while (server->connections.count > HTTP_CONNECTIONS && (connection = find_least_worthy(server)))
+	if (server->connections.count <= HTTP_CONNECTIONS)
+		return;
+	count_alike(server); /* once: there may be as many addresses as connections */
+	while (server->connections.count > HTTP_CONNECTIONS && (connection = find_least_worthy(server))) {
 		end(server, connection);
+		LIST_FOREACH (node, &server->connections)
+			container_of(node, struct connection, node)->alike -=
+				is_alike(container_of(node, struct connection, node), connection);
+	}
 }
 
 /* The library's own timeout begins anew with every byte, so that a client can hold a connection for as long

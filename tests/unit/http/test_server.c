@@ -72,12 +72,16 @@ static struct http_server *start(int64_t connection_ms)
 	return server;
 }
 
-static int connect_with(const struct http_server *server, int buffer_bytes)
+/* From 127.1.0.0 and so many; 0: from where the system likes. */
+static int connect_with(const struct http_server *server, int buffer_bytes, uint32_t from)
 {
-	struct sockaddr_in address = { .sin_family = AF_INET };
+	struct sockaddr_in address = { .sin_family = AF_INET }, own = { .sin_family = AF_INET };
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	if (buffer_bytes)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer_bytes, sizeof buffer_bytes);
+	own.sin_addr.s_addr = htonl(0x7f010000 + from);
+	if (from)
+		assert_int_equal(bind(fd, (struct sockaddr *)&own, sizeof own), 0);
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	address.sin_port = htons((uint16_t)strtol(strrchr(http_address(server), ':') + 1, NULL, 10));
 	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
@@ -86,7 +90,7 @@ static int connect_with(const struct http_server *server, int buffer_bytes)
 
 static int connect_to(const struct http_server *server)
 {
-	return connect_with(server, 0);
+	return connect_with(server, 0, 0);
 }
 
 static void send_text(int fd, const char *text, size_t len)
@@ -235,6 +239,7 @@ enum { CROWD = 500 };
 struct crowd {
 	const struct http_server *server;
 	size_t count;
+	uint32_t addresses;	 /* that they come from; 0: that of everybody */
 	const char *head, *drop; /* sent at once, and by and by; "": nothing */
 	int fds[CROWD];
 	_Atomic size_t turned_away;
@@ -244,7 +249,8 @@ struct crowd {
 
 static void come(struct crowd *crowd, size_t i)
 {
-	crowd->fds[i] = connect_with(crowd->server, 4096);
+	crowd->fds[i] =
+		connect_with(crowd->server, 4096, crowd->addresses ? 1 + (uint32_t)i % crowd->addresses : 0);
 	send_text(crowd->fds[i], crowd->head, strlen(crowd->head));
 }
 
@@ -293,16 +299,19 @@ static void those_that_hold_all_places_keep_nobody_out(void **state)
 	static const struct {
 		size_t count;
 		const char *head, *drop;
+		uint32_t addresses;
 	} cases[] = {
-		{ CROWD, "", "" },					    /* silent */
-		{ CROWD, "GET /hello HTTP/1.1\r\nX: ", "a" },		    /* never ready to ask */
-		{ HTTP_CONNECTIONS + 6, "GET /page HTTP/1.0\r\n\r\n", "" }, /* deaf */
+		{ CROWD, "", "", 0 },					       /* silent */
+		{ CROWD, "GET /hello HTTP/1.1\r\nX: ", "a", 0 },	       /* never ready to ask */
+		{ CROWD, "GET /hello HTTP/1.1\r\nX: ", "a", CROWD },	       /* from everywhere */
+		{ HTTP_CONNECTIONS + 6, "GET /page HTTP/1.0\r\n\r\n", "", 0 }, /* deaf */
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct http_server *server = start(FOR_EVER_MS);
 		struct crowd crowd = { .server = server,
 				       .count = cases[i].count,
+				       .addresses = cases[i].addresses,
 				       .head = cases[i].head,
 				       .drop = cases[i].drop };
 		crowd_start(&crowd);
