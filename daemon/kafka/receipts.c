@@ -99,9 +99,10 @@ err_t receipts_take(struct receipts *receipts, str_t version, str_t value, int64
 	if (read_value(receipts, value, at))
 		return ERR_OK;
 	receipts->count = before;
-	return err_fail(detail, ERR_OFFSETS_METADATA,
-			"a receipt of a redrive is damaged, so that it is not known which dead letters were "
-			"put back");
+	return err_fail(
+		detail, ERR_OFFSETS_METADATA,
+		"a receipt of a redrive is damaged, so that it is not known which dead letters before it "
+		"were put back; choose those behind it, with --since");
 }
 
 /* ---- asking ---- */

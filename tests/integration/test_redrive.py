@@ -286,8 +286,13 @@ def test_what_cannot_be_put_back(kafka, dead):
     assert len(kafka.read(topics.input, 7, settle=0.5)) == 7
     kafka.produce(topics.dead_letter, [{"value": b"1-99999", "headers": [("redrive_receipt", b"1")]}])
     _, said = of_test.run("--all", expect=DATA)
-    assert "a receipt of a redrive is damaged" in said and topics.dead_letter in said
+    assert "a receipt of a redrive is damaged" in said and topics.dead_letter in said and "with --since" in said
     assert len(kafka.read(topics.input)) == 7
+    time.sleep(0.1)
+    behind = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
+    of_test.send([letter(13, topics)])
+    assert of_test.summary("--all", "--since", behind)["put_back"] == 1
+    assert len(kafka.read(topics.input, 8, settle=0.5)) == 8
 
 
 def test_retention_and_a_topic_made_again(kafka, dead):
