@@ -290,13 +290,16 @@ static void score_retrieval(struct record_facts *facts)
 
 /* ---- who is asked ---- */
 
-/* Rows that tie may come in any order, and at a LIMIT others may come: what the truth does not return has to
- * be asked for. */
+/* Rows that tie may come in any order, and at a LIMIT others may come, also at one inside: what the truth
+ * does not return has to be asked for. */
 static void show_sort_keys(const struct record_facts *facts, const struct sql_analysis *truth,
 			   struct validation_truth *asked)
 {
 	const struct sql_request request = request_of(facts, truth->text);
+	struct inner_cut *cuts;
 	sort_keys_show(&request, truth, facts->arena, &asked->shown);
+	asked->inner_cuts_count = inner_cuts_show(&request, truth, facts->arena, &cuts);
+	asked->inner_cuts = cuts;
 }
 
 static struct validation_truth ask_for_query(const struct record_facts *facts, size_t index)

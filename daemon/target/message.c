@@ -9,9 +9,10 @@
 #define LENGTH_BYTES 4u
 #define ABSENT	     UINT32_MAX
 
-/* Least bytes that a truth, a sort key, a text, a column, a broken truth and a candidate's outcome take: an
- * announced count above what is left is a lie. */
-#define TRUTH_MIN_BYTES	 22u
+/* Least bytes that a truth, a part of it that is cut, a sort key, a text, a column, a broken truth and a
+ * candidate's outcome take: an announced count above what is left is a lie. */
+#define TRUTH_MIN_BYTES	 44u
+#define CUT_MIN_BYTES	 31u
 #define KEY_BYTES	 6u
 #define TEXT_MIN_BYTES	 4u
 #define COLUMN_MIN_BYTES 8u
@@ -130,6 +131,16 @@ static void put_table(struct buf *out, const struct result_set *table)
 		put_text(out, table->cells[i]);
 }
 
+static void put_shown(struct buf *out, const struct sort_keys *shown)
+{
+	put_text(out, shown->sql);
+	buf_append_u32(out, (uint32_t)shown->added);
+	put_order_keys(out, shown->keys, shown->keys_count);
+	put_bool(out, shown->cut.known);
+	put_i64(out, shown->cut.offset);
+	put_i64(out, shown->cut.limit);
+}
+
 static void put_truth(struct buf *out, const struct validation_truth *truth)
 {
 	put_text(out, truth->sql);
@@ -137,12 +148,13 @@ static void put_truth(struct buf *out, const struct validation_truth *truth)
 	put_bool(out, truth->ordered);
 	put_bool(out, truth->limited);
 	put_order_keys(out, truth->order_keys, truth->order_keys_count);
-	put_text(out, truth->shown.sql);
-	buf_append_u32(out, (uint32_t)truth->shown.added);
-	put_order_keys(out, truth->shown.keys, truth->shown.keys_count);
-	put_bool(out, truth->shown.cut.known);
-	put_i64(out, truth->shown.cut.offset);
-	put_i64(out, truth->shown.cut.limit);
+	put_shown(out, &truth->shown);
+	buf_append_u32(out, (uint32_t)truth->inner_cuts_count);
+	for (size_t i = 0; i < truth->inner_cuts_count; i++) {
+		put_bool(out, truth->inner_cuts[i].ordered);
+		put_bool(out, truth->inner_cuts[i].distinct_on);
+		put_shown(out, &truth->inner_cuts[i].shown);
+	}
 }
 
 err_t message_put_validate(struct buf *out, const struct validation_request *request)
@@ -235,6 +247,8 @@ err_t message_put_validated(struct buf *out, const struct validation_result *res
 	put_bool(out, result->ordering_matters);
 	put_bool(out, result->truncated);
 	put_bool(out, result->nondeterministic);
+	buf_append_u32(out, (uint32_t)result->doubt);
+	buf_append_u32(out, (uint32_t)result->doubted_truth);
 	put_bool(out, result->conclusive);
 	put_bool(out, result->limit_cut_tie);
 	put_bool(out, result->truth_cached);
@@ -436,6 +450,17 @@ static const struct result_set *get_table(struct message_reader *reader)
 	return table;
 }
 
+static struct sort_keys get_shown(struct message_reader *reader)
+{
+	struct sort_keys shown = { .sql = get_text(reader) };
+	shown.added = get_u32(reader);
+	shown.keys = get_order_keys(reader, &shown.keys_count);
+	shown.cut.known = get_bool(reader);
+	shown.cut.offset = get_i64(reader);
+	shown.cut.limit = get_i64(reader);
+	return shown;
+}
+
 static void get_truth(struct message_reader *reader, struct validation_truth *truth)
 {
 	truth->sql = get_text(reader);
@@ -443,12 +468,15 @@ static void get_truth(struct message_reader *reader, struct validation_truth *tr
 	truth->ordered = get_bool(reader);
 	truth->limited = get_bool(reader);
 	truth->order_keys = get_order_keys(reader, &truth->order_keys_count);
-	truth->shown.sql = get_text(reader);
-	truth->shown.added = get_u32(reader);
-	truth->shown.keys = get_order_keys(reader, &truth->shown.keys_count);
-	truth->shown.cut.known = get_bool(reader);
-	truth->shown.cut.offset = get_i64(reader);
-	truth->shown.cut.limit = get_i64(reader);
+	truth->shown = get_shown(reader);
+	truth->inner_cuts_count = get_count(reader, CUT_MIN_BYTES);
+	struct inner_cut *cuts = ARENA_ARRAY(reader->arena, struct inner_cut, truth->inner_cuts_count);
+	for (size_t i = 0; i < truth->inner_cuts_count; i++) {
+		cuts[i].ordered = get_bool(reader);
+		cuts[i].distinct_on = get_bool(reader);
+		cuts[i].shown = get_shown(reader);
+	}
+	truth->inner_cuts = cuts;
 }
 
 err_t message_get_validate(str_t payload, struct arena *arena, struct validation_request *ret_request)
@@ -588,6 +616,8 @@ err_t message_get_validated(str_t payload, struct arena *arena, struct validatio
 	result.ordering_matters = get_bool(&reader);
 	result.truncated = get_bool(&reader);
 	result.nondeterministic = get_bool(&reader);
+	result.doubt = (enum validation_doubt)get_below(&reader, VALIDATION_DOUBT_COUNT_);
+	result.doubted_truth = get_u32(&reader);
 	result.conclusive = get_bool(&reader);
 	result.limit_cut_tie = get_bool(&reader);
 	result.truth_cached = get_bool(&reader);

@@ -12,7 +12,7 @@
 #include "common/list.h"
 #include "compare/explain.h"
 #include "compare/fingerprint.h"
-#include "sql/sort_keys.h"
+#include "sql/inner_cuts.h"
 
 struct targets;
 
@@ -78,7 +78,20 @@ struct validation_truth {
 	const struct sql_order_key *order_keys;
 	size_t order_keys_count;
 	bool limited;
-	struct sort_keys shown; /* what tells which rows tie; without SQL: that cannot be told */
+	struct sort_keys shown;		    /* what tells which rows tie; without SQL: that cannot be told */
+	const struct inner_cut *inner_cuts; /* that may have taken other rows */
+	size_t inner_cuts_count;
+};
+
+/* Why a truth that was run proves nothing against an answer that differs from it. */
+enum validation_doubt {
+	VALIDATION_NO_DOUBT,	  /* of its own */
+	VALIDATION_NOT_ITS_EQUAL, /* it gave two results in one snapshot */
+	VALIDATION_ANY_ROWS, /* its LIMIT has no order, and from which rows it took its own is not known */
+	VALIDATION_INNER_ANY_ROWS, /* a LIMIT below the top level has no order */
+	VALIDATION_INNER_TIE,	   /* … or cuts through rows that tie by its order */
+	VALIDATION_ANY_OF_KEY,	   /* a DISTINCT ON has no order that decides */
+	VALIDATION_DOUBT_COUNT_
 };
 
 /* How another text for the question fared beside the answer. */
@@ -143,7 +156,9 @@ struct validation_result {
 	int64_t rows_matched, rows_compared; /* whose quotient it is, unless it was estimated */
 	bool ordering_matters;
 	bool truncated;
-	bool nondeterministic; /* the truth gave two results in one snapshot */
+	bool nondeterministic; /* a truth allows more than one result: see doubt */
+	enum validation_doubt doubt;
+	size_t doubted_truth;
 	bool conclusive; /* of what was compared: the score is a verdict; false: rows that were not fetched or
 			    a truth that is nondeterministic could make it another one */
 	bool limit_cut_tie;	     /* see compare/compare.h; or its loose_tie, unconfirmed */

@@ -251,6 +251,9 @@ static err_t run_all(struct validation *validation, struct err_detail *detail)
 		if (validation->result.score < 1.0) {
 			validation->result.conclusive &= !validation->undecided;
 			validation->result.nondeterministic = validation->nondeterministic;
+			validation->result.doubt =
+				validation->nondeterministic ? validation->doubt : VALIDATION_NO_DOUBT;
+			validation->result.doubted_truth = validation->doubted_truth;
 		}
 	}
 	return err;

@@ -2,6 +2,7 @@
 
 #include "target/any_rows.h"
 #include "target/validation_full.h"
+#include "target/validation_inner.h"
 
 /* Whether rows of the truth may tie with rows that it does not return. */
 static bool may_be_cut(const struct compare_options *options, const struct result_set *truth)
@@ -45,7 +46,7 @@ err_t validation_settle_any_rows(struct validation *validation, size_t index, co
 	bool known = !verdict->truncated && any_rows_would_do(asked); /* no more of them than are kept */
 	if (!known && verdict->row_count_match) {
 		verdict->proven = false;
-		validation->nondeterministic = true;
+		validation_take_doubt(validation, index, VALIDATION_ANY_ROWS);
 	}
 	if (!known || !verdict->row_count_match)
 		return ERR_OK;
@@ -92,16 +93,30 @@ static err_t differs_from_itself(const struct validation *validation, size_t ind
 	return err;
 }
 
+static err_t find_doubt(const struct validation *validation, size_t index, const struct result_set *truth,
+			struct arena *arena, enum validation_doubt *ret_doubt, struct err_detail *detail)
+{
+	bool differs = false;
+	err_t err = validation_inner_doubt(validation, index, arena, ret_doubt, detail);
+	if (err || *ret_doubt != VALIDATION_NO_DOUBT || !validation->engine->usable(*validation->session) ||
+	    (truth->truncated && !validation_may_stream(validation, index)))
+		return err;
+	err = differs_from_itself(validation, index, truth, arena, &differs, detail);
+	*ret_doubt = differs ? VALIDATION_NOT_ITS_EQUAL : VALIDATION_NO_DOUBT;
+	return err;
+}
+
 err_t validation_doubt_truth(struct validation *validation, size_t index, const struct result_set *truth,
 			     struct arena *arena, struct compare_verdict *verdict, struct err_detail *detail)
 {
-	bool differs = false;
+	enum validation_doubt doubt = VALIDATION_NO_DOUBT;
 	if (verdict->score >= 1.0 || !verdict->schema_match || validation->request->truths[index].table ||
-	    (truth->truncated && !validation_may_stream(validation, index)) ||
 	    !validation->engine->usable(*validation->session))
 		return ERR_OK;
-	err_t err = differs_from_itself(validation, index, truth, arena, &differs, detail);
-	validation->nondeterministic |= differs;
-	verdict->proven &= !differs;
+	err_t err = find_doubt(validation, index, truth, arena, &doubt, detail);
+	if (doubt != VALIDATION_NO_DOUBT) {
+		validation_take_doubt(validation, index, doubt);
+		verdict->proven = false;
+	}
 	return err;
 }

@@ -15,6 +15,7 @@ err_t validation_settle_any_rows(struct validation *validation, size_t index, co
 				 struct arena *arena, struct compare_verdict *verdict,
 				 struct err_detail *detail);
 
-/* A result below the full score is only a verdict where the truth would have had it: runs that once more. */
+/* A result below the full score is only a verdict where the truth would have had it: asks what its inner
+ * LIMITs take their rows from, and runs it once more. */
 err_t validation_doubt_truth(struct validation *validation, size_t index, const struct result_set *truth,
 			     struct arena *arena, struct compare_verdict *verdict, struct err_detail *detail);

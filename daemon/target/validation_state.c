@@ -17,6 +17,15 @@ err_t validation_run_query(const struct validation *validation, str_t sql, struc
 	return tries_run(validation->tries, validation->engine, *validation->session, sql, ret_run, detail);
 }
 
+void validation_take_doubt(struct validation *validation, size_t index, enum validation_doubt doubt)
+{
+	if (validation->nondeterministic)
+		return;
+	validation->nondeterministic = true;
+	validation->doubt = doubt;
+	validation->doubted_truth = index;
+}
+
 void validation_set_keys(const struct sql_order_key *keys, size_t count, struct arena *arena,
 			 struct compare_options *options)
 {

@@ -23,8 +23,10 @@ struct validation {
 	struct tries *tries;
 	int64_t candidates_until_us; /* the end of their time, of all tries; 0: it has not begun */
 	bool nondeterministic;	     /* one of them is */
-	bool undecided;		     /* one of them may fit better than could be seen */
-	bool ties_settled;	     /* the database has said which rows of the present truth tie */
+	enum validation_doubt doubt; /* why, of the first that is */
+	size_t doubted_truth;
+	bool undecided;	   /* one of them may fit better than could be seen */
+	bool ties_settled; /* the database has said which rows of the present truth tie */
 	struct validation_result result;
 	struct validation_broken *broken; /* one a truth at most */
 	size_t broken_count;
@@ -43,6 +45,9 @@ struct validation_finding {
  * are the target's. */
 err_t validation_run_query(const struct validation *validation, str_t sql, struct arena *arena,
 			   struct query_run *ret_run, struct err_detail *detail);
+
+/* The truth allows more than one result: who differs from it may be right. */
+void validation_take_doubt(struct validation *validation, size_t index, enum validation_doubt doubt);
 
 /* The sort keys that can be seen in the output; the first that cannot ends them. */
 void validation_set_keys(const struct sql_order_key *keys, size_t count, struct arena *arena,

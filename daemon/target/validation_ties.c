@@ -29,6 +29,13 @@ static bool rank_may_decide(const struct validation_truth *truth, const struct c
 	       (verdict->loose_tie || (verdict->content_match_rate < 1 && !verdict->ties_certain));
 }
 
+str_t validation_whole_query(const struct validation *validation, const struct sort_keys *shown,
+			     struct arena *arena)
+{
+	return arena_printf(arena, STR_FMT "\nLIMIT %lld", STR_ARG(shown->sql),
+			    (long long)validation->settings->target.max_rows + 1);
+}
+
 /* Returns what the truth was cut from, as far as it is fetched, with the keys. */
 static struct tie_query query_with_keys(const struct validation *validation,
 					const struct validation_truth *truth, struct arena *arena)
@@ -36,8 +43,7 @@ static struct tie_query query_with_keys(const struct validation *validation,
 	const struct sort_keys *shown = &truth->shown;
 	struct tie_query query = { shown->sql, shown->added, shown->keys, shown->keys_count };
 	if (shown->cut.known && (shown->cut.limit >= 0 || shown->cut.offset > 0))
-		query.sql = arena_printf(arena, STR_FMT "\nLIMIT %lld", STR_ARG(shown->sql),
-					 (long long)validation->settings->target.max_rows + 1);
+		query.sql = validation_whole_query(validation, shown, arena);
 	return query;
 }
 
@@ -61,17 +67,11 @@ static void put_rank(struct buf *sql, const struct sort_keys *shown, bool nulls_
 	buf_append_text(sql, ")");
 }
 
-/* The same rows, with the rank that the database gives each by the keys. The truth stands in brackets as it
- * was found to be safe, and nothing is added to it but a number of its rows. `key` is to live as long as what
- * is returned. */
-static struct tie_query query_with_rank(const struct validation *validation,
-					const struct validation_truth *truth, size_t columns,
-					struct sql_order_key *key, struct arena *arena)
+str_t validation_rank_query(const struct validation *validation, const struct sort_keys *shown,
+			    size_t columns, struct arena *arena)
 {
-	const struct sort_keys *shown = &truth->shown;
 	const struct target_settings *target = &validation->settings->target;
 	struct buf sql = BUF_INIT;
-	*key = (struct sql_order_key){ .column = (int)columns };
 	buf_append_text(&sql, "WITH assayd_rows (");
 	put_columns(&sql, columns + shown->added);
 	buf_append_text(&sql, ") AS (\n");
@@ -83,7 +83,7 @@ static struct tie_query query_with_rank(const struct validation *validation,
 		   (long long)target->max_rows + 1);
 	str_t text = arena_str(arena, buf_str(&sql));
 	buf_free(&sql);
-	return (struct tie_query){ text, 1, key, 1 };
+	return text;
 }
 
 /* Whether rows that tie with the truth's may be beyond what was fetched of the whole, and nothing in the
@@ -151,7 +151,10 @@ err_t validation_settle_ties(struct validation *validation, size_t index, const 
 		err = compare_with_whole(validation, index, &query, truth, arena, verdict, detail);
 	}
 	if (!err && validation->engine->usable(*validation->session) && rank_may_decide(asked, verdict)) {
-		query = query_with_rank(validation, asked, truth->columns_count, &rank, arena);
+		rank = (struct sql_order_key){ .column = (int)truth->columns_count };
+		query = (struct tie_query){ validation_rank_query(validation, &asked->shown,
+								  truth->columns_count, arena),
+					    1, &rank, 1 };
 		err = compare_with_whole(validation, index, &query, truth, arena, verdict, detail);
 	}
 	verdict->limit_cut_tie |= verdict->loose_tie;

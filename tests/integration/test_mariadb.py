@@ -152,6 +152,46 @@ def test_targets_of_all_kinds_say_the_same(maria_target, shop_target, score, tmp
         assert seen[0][2]["score"] == 1.0
 
 
+NO_ORDER = "ground_truth.sql has a LIMIT inside without an ORDER BY that decides which rows it takes"
+TIE = "ground_truth.sql has a LIMIT inside that cuts through rows that tie by its ORDER BY"
+
+OPEN = {  # truth, answer: why the difference proves nothing
+    ("SELECT sum(id) AS n FROM (SELECT id FROM orders LIMIT 10) s", "SELECT 7 AS n"): NO_ORDER,
+    ("SELECT name FROM customers WHERE id = (SELECT customer_id FROM orders LIMIT 1)",
+     "SELECT name FROM customers WHERE id = 9"): NO_ORDER,
+    ("WITH w AS (SELECT id FROM customers LIMIT 3) SELECT count(*) AS n FROM orders JOIN w ON w.id = customer_id",
+     "SELECT 7 AS n"): NO_ORDER,
+    ("SELECT id, (SELECT o.id FROM orders o WHERE o.customer_id = c.id LIMIT 1) AS n FROM customers c",
+     "SELECT id, -1 AS n FROM customers"): NO_ORDER,
+    ("SELECT name FROM customers WHERE id = (SELECT id FROM customers ORDER BY city LIMIT 1)", "SELECT 'Nobody' AS name"): TIE,
+    ("SELECT sum(id) AS n FROM (SELECT id FROM orders WHERE id < 3 LIMIT 10) s", "SELECT 7 AS n"): None,
+    ("SELECT name FROM customers WHERE id = (SELECT id FROM customers ORDER BY id DESC LIMIT 1)", "SELECT 'Nobody' AS name"): None,
+    ("SELECT city, 1 AS n FROM customers WHERE city = (SELECT city FROM customers ORDER BY city LIMIT 1)",
+     "SELECT city, 2 AS n FROM customers WHERE city = 'Lima'"): None,
+}
+
+
+def test_a_limit_inside_that_is_open_gives_no_label(maria_target, shop_target, score, tmp_path):
+    targets = (maria_target, shop_target, sqlite_copy(tmp_path / "shop.db"))
+    asked = [(truth, answer, why, target["name"]) for (truth, answer), why in OPEN.items() for target in targets]
+    records = score(targets, *(events.event(answer, target=name, ground_truth={"sql": truth})
+                               for truth, answer, _, name in asked))
+    same = score(targets, *(events.event(truth, target=name, ground_truth={"sql": truth}) for truth, _, _, name in asked))
+    for (truth, _, why, name), record, own in zip(asked, records, same, strict=True):
+        validation = record["result_validation"]
+        assert validation["status"] == "COMPARED" and validation["score"] < 1, (name, truth, record)
+        assert (validation["conclusive"], validation["nondeterministic"]) == (why is None, why is not None), (name, truth, record)
+        assert validation["explanation"]["message"] == why
+        assert (record["label"] is None) == (why is not None), (name, truth)
+        assert ("result" in record["evaluation"]["weights"]) == (why is None)
+        reasons = {reason["code"]: reason["text"] for reason in record["disposition"]["reasons"]}
+        if why:
+            assert reasons["result_inconclusive"].startswith(f"the comparison with the truth proves nothing, for {why}: ")
+        else:
+            assert "result_wrong" in reasons
+        assert own["result_validation"]["score"] == 1 and own["label"]["correct"], (name, truth)
+
+
 def test_check_looks_at_the_accounts(mariadb, maria_target, tmp_path):
     mariadb.execute("CREATE USER careless; GRANT SELECT, FILE ON *.* TO careless")
     dsn = maria_target["dsn"]

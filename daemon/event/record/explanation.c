@@ -161,6 +161,25 @@ static void summarise(const struct validation_result *result, const struct recor
 	}
 }
 
+/* Why a difference from the truth proves nothing, where that lies in a truth; else absent. */
+static str_t doubt_text(const struct record_builder *builder, const struct validation_result *result)
+{
+	static const char *const texts[VALIDATION_DOUBT_COUNT_] = {
+		[VALIDATION_NOT_ITS_EQUAL] = "does not return the same twice",
+		[VALIDATION_ANY_ROWS] =
+			"has a LIMIT and no ORDER BY, and not all rows were seen that it may take",
+		[VALIDATION_INNER_ANY_ROWS] =
+			"has a LIMIT inside without an ORDER BY that decides which rows it takes",
+		[VALIDATION_INNER_TIE] = "has a LIMIT inside that cuts through rows that tie by its ORDER BY",
+		[VALIDATION_ANY_OF_KEY] =
+			"has a DISTINCT ON without an ORDER BY that decides which rows it takes",
+	};
+	if (result->conclusive || result->doubt == VALIDATION_NO_DOUBT)
+		return STR_NONE;
+	str_t name = record_truth_name(builder->facts, result->doubted_truth);
+	return arena_printf(builder->facts->arena, STR_FMT " %s", STR_ARG(name), texts[result->doubt]);
+}
+
 static struct record_explanation *explain_difference(const struct record_builder *builder,
 						     const struct validation_result *result)
 {
@@ -176,6 +195,7 @@ static struct record_explanation *explain_difference(const struct record_builder
 	copy_names(record, from, &names);
 	summarise(result, record, hidden, &text);
 	record->summary = one_line(&text, arena);
+	record->message = doubt_text(builder, result);
 	record->rows_missing = copy_rows(from->missing_rows, from->missing_rows_count, hidden, arena);
 	record->rows_missing_count = from->missing_rows_count;
 	record->rows_extra = copy_rows(from->extra_rows, from->extra_rows_count, hidden, arena);

@@ -478,12 +478,17 @@ static str_t not_passed_text(const struct reason_parts *reason)
 /* ---- all of them ---- */
 
 /* Why a comparison is not conclusive, as far as it is known. */
-static const char *cause_of_doubt(const struct record_result_validation *validation)
+static str_t cause_of_doubt(const struct reason_parts *reason)
 {
-	return validation->limit_cut_tie      ? ", for its LIMIT cuts through rows that may come in any order"
-	       : validation->nondeterministic ? ", for it does not return the same twice"
-	       : validation->truncated	      ? ", for not all rows were fetched"
-					      : "";
+	const struct record_result_validation *validation = reason->scored->result_validation;
+	if (validation->explanation && str_present(validation->explanation->message))
+		return arena_printf(reason->arena, ", for " STR_FMT,
+				    STR_ARG(validation->explanation->message));
+	return str_from(validation->limit_cut_tie
+				? ", for its LIMIT cuts through rows that may come in any order"
+			: validation->nondeterministic ? ", for it does not return the same twice"
+			: validation->truncated	       ? ", for not all rows were fetched"
+						       : "");
 }
 
 static str_t text_of_result(const struct reason_parts *reason, enum disposition_finding finding)
@@ -496,8 +501,9 @@ static str_t text_of_result(const struct reason_parts *reason, enum disposition_
 	case FINDING_RESULT_DIFFERS:
 		return differs_text(reason);
 	case FINDING_RESULT_INCONCLUSIVE:
-		return arena_printf(reason->arena, "the comparison with the truth proves nothing%s: " STR_FMT,
-				    cause_of_doubt(reason->scored->result_validation),
+		return arena_printf(reason->arena,
+				    "the comparison with the truth proves nothing" STR_FMT ": " STR_FMT,
+				    STR_ARG(cause_of_doubt(reason)),
 				    STR_ARG(summary_of_result(reason, "not all of it could be compared")));
 	default:
 		return summary_of_result(reason, "the result differs from the truth's");

@@ -26,6 +26,9 @@ static void settle_asked(const struct record_facts *facts, struct validation_res
 	*ret_result = facts->validation.result;
 	size_t asked = ret_result->truth_index < analysis->truths_asked_count ? ret_result->truth_index : 0;
 	ret_result->truth_index = analysis->truths_asked[asked];
+	size_t doubted =
+		ret_result->doubted_truth < analysis->truths_asked_count ? ret_result->doubted_truth : 0;
+	ret_result->doubted_truth = analysis->truths_asked[doubted];
 }
 
 /* A result that nobody was asked for: the query is unsafe or no statement (that is a result), it is not known

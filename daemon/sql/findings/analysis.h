@@ -53,6 +53,15 @@ struct sql_order_key {
 	bool nulls_first;
 };
 
+/* A part below the top level that takes some of several rows, where no ORDER BY of its own says which, or
+ * where rows that tie by it may be on either side. */
+struct sql_inner_cut {
+	int64_t offset; /* into `text`, in the brackets that it stands in and in none within; −1: not known */
+	bool ordered;	/* it has an ORDER BY */
+	bool distinct_on; /* it is no LIMIT; of a DISTINCT ON the top level's is among them */
+	bool alone;	  /* it reads no WITH query and no column of what is around it, as far as is known */
+};
+
 struct sql_analysis {
 	str_t text;	     /* the statement itself, without fence, prose and closing semicolon */
 	size_t text_offset;  /* of `text` in the SQL as given */
@@ -78,7 +87,13 @@ struct sql_analysis {
 	bool order_unsure; /* a key may be a position, but nobody can tell of which output; as a column the
 			    * same text would be a constant */
 	bool limited;	   /* a top-level LIMIT or FETCH */
+	struct sql_inner_cut
+		*inner_cuts; /* the first of them, and one that is not known where there are more */
+	size_t inner_cuts_count;
 };
+
+/* Of one statement. */
+#define SQL_MAX_INNER_CUTS 16
 
 enum sql_user_functions { SQL_USER_FUNCTIONS_NON_VOLATILE, SQL_USER_FUNCTIONS_NONE, SQL_USER_FUNCTIONS_LIST };
 

@@ -84,6 +84,8 @@ static void take_all(struct texts_block *block, const struct sql_analysis *from,
 			take_texts(block, from->clauses[i].items, from->clauses[i].count, arena);
 	to->order_keys = take_array(block, from->order_keys, from->order_keys_count,
 				    sizeof from->order_keys[0], arena);
+	to->inner_cuts = take_array(block, from->inner_cuts, from->inner_cuts_count,
+				    sizeof from->inner_cuts[0], arena);
 }
 
 void analysis_copy(const struct sql_analysis *analysis, struct arena *arena,

@@ -10,6 +10,7 @@
 #include "sql/query/bombs.h"
 #include "sql/query/canonical.h"
 #include "sql/query/conditions.h"
+#include "sql/query/inner_cuts.h"
 #include "sql/query/lint.h"
 
 /* The text as given is tried first: a code fence inside a literal is no fence. */
@@ -116,6 +117,7 @@ static void analyse_parsed(struct query_node *root, const struct sql_request *re
 	analysis->tables_count = names.tables_count;
 	analysis->tables_known = true;
 	query_canonical(root, &(struct query_canonical){ .dialect = SQL_MYSQL }, arena, analysis);
+	query_inner_cuts(root, arena, analysis);
 	if (!str_present(analysis->canonical))
 		analysis->canonical = token_text(arena, analysis->text, false);
 	if (!str_present(analysis->shape))

@@ -4,6 +4,7 @@
 
 #include "sql/postgresql/canonical/canonical.h"
 #include "sql/postgresql/diagnose/diagnose.h"
+#include "sql/postgresql/diagnose/inner_cuts.h"
 #include "sql/postgresql/parse/node_children.h"
 #include "sql/postgresql/safety/bombs.h"
 #include "sql/postgresql/safety/safety.h"
@@ -87,6 +88,7 @@ static void analyse_parsed(const struct parsed_statement *parsed, const struct s
 	/* What the resolver gave up on is refused: comparing it would only cost time. */
 	if (!resolution.too_deep)
 		canonical_build(parsed, &resolution, request, arena, analysis);
+	diagnose_inner_cuts(parsed, &resolution, arena, analysis);
 	if (has_errors(diagnostics))
 		canonical_distrust(arena, request->dialect, analysis);
 }

@@ -8,6 +8,7 @@
 #include "sql/lex/scan_text.h"
 #include "sql/query/bombs.h"
 #include "sql/query/canonical.h"
+#include "sql/query/inner_cuts.h"
 #include "sql/query/lint.h"
 #include "sql/sqlite/database.h"
 #include "sql/sqlite/excess.h"
@@ -335,6 +336,12 @@ static void describe_tokens(struct sqlite_analysis *state, struct sql_analysis *
 {
 	analysis->ordered = sqlite_tokens_have(state->text, "ORDER");
 	analysis->limited = sqlite_tokens_have(state->text, "LIMIT");
+	if (sqlite_tokens_have_in_brackets(state->text, "LIMIT") &&
+	    !sqlite_tokens_have_in_brackets(state->text, "ORDER")) {
+		analysis->inner_cuts = ARENA_NEW(state->arena, struct sql_inner_cut);
+		analysis->inner_cuts[0] = (struct sql_inner_cut){ .offset = -1 };
+		analysis->inner_cuts_count = 1;
+	}
 	set_tables(state->database, &state->trace, analysis);
 	sqlite_tokens_warn(state->text, &state->diagnostics);
 	sqlite_required(&(struct sqlite_query){ 0 }, state->text, state->request, &state->diagnostics);
@@ -363,6 +370,7 @@ static void describe(struct sqlite_analysis *state, struct sql_analysis *analysi
 			query.root,
 			&(struct query_canonical){ SQL_SQLITE, !has_plain_collations(catalog), query.hides },
 			state->arena, analysis);
+		query_inner_cuts(query.root, state->arena, analysis);
 	} else {
 		check_bombs(state, NULL);
 		describe_tokens(state, analysis);

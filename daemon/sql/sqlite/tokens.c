@@ -29,6 +29,18 @@ bool sqlite_tokens_have(str_t sql, const char *word)
 	return false;
 }
 
+bool sqlite_tokens_have_in_brackets(str_t sql, const char *word)
+{
+	int depth = 0;
+	for (struct scan_token token = first_token(sql); token.kind != SCAN_END;
+	     token = sqlite_token_after(sql, token)) {
+		depth += scan_is_char(sql, token, '(') - scan_is_char(sql, token, ')');
+		if (depth > 0 && scan_is_word(sql, token, word))
+			return true;
+	}
+	return false;
+}
+
 static bool same_name(str_t sql, struct scan_token token, str_t name)
 {
 	str_t text = scan_name(sql, token);

@@ -60,3 +60,4 @@ int64_t sqlite_tokens_find(str_t sql, str_t name);
 
 /* Whether the word is among the tokens, in any case. */
 bool sqlite_tokens_have(str_t sql, const char *word);
+bool sqlite_tokens_have_in_brackets(str_t sql, const char *word);

@@ -191,7 +191,10 @@ static inline void describe_truth(struct test_call *test, enum sql_dialect diale
 	truth->limited = analysis.limited;
 	truth->order_keys = analysis.order_keys;
 	truth->order_keys_count = analysis.order_keys_count;
+	struct inner_cut *cuts;
 	sort_keys_show(&request, &analysis, test->call.arena, &truth->shown);
+	truth->inner_cuts_count = inner_cuts_show(&request, &analysis, test->call.arena, &cuts);
+	truth->inner_cuts = cuts;
 }
 
 static inline void check_ties(struct targets *targets, const char *target, enum sql_dialect dialect,

@@ -66,6 +66,11 @@ static void a_request_comes_out_as_it_went_in(void **state)
 	const str_t cells[] = { STR("x"), STR_NONE, STR(""), STR("true") };
 	const struct result_set table = { columns, 2, cells, 2, false };
 	const str_t asked[] = { STR("a"), STR("") };
+	const struct inner_cut cuts[] = {
+		{ .distinct_on = true },
+		{ .ordered = true,
+		  .shown = { .sql = STR("SELECT 3"), .keys = keys, .keys_count = 2, .cut = { true, 0, 5 } } },
+	};
 	const struct validation_truth truths[] = {
 		{ .sql = STR("SELECT 1"), .ordered = true, .order_keys = keys, .order_keys_count = 2 },
 		{ .table = &table, .ordered = true },
@@ -75,7 +80,9 @@ static void a_request_comes_out_as_it_went_in(void **state)
 			     .added = 1,
 			     .keys = keys,
 			     .keys_count = 1,
-			     .cut = { true, 7, -1 } } },
+			     .cut = { true, 7, -1 } },
+		  .inner_cuts = cuts,
+		  .inner_cuts_count = 2 },
 	};
 	const struct validation_request request = { STR("SELECT 2"),
 						    STR("abc"),
@@ -113,6 +120,14 @@ static void a_request_comes_out_as_it_went_in(void **state)
 	assert_true(got.truths[2].shown.cut.known);
 	assert_int_equal(got.truths[2].shown.cut.offset, 7);
 	assert_int_equal(got.truths[2].shown.cut.limit, -1);
+	assert_int_equal(got.truths[0].inner_cuts_count, 0);
+	assert_int_equal(got.truths[2].inner_cuts_count, 2);
+	const struct inner_cut *got_cuts = got.truths[2].inner_cuts;
+	assert_true(got_cuts[0].distinct_on && !got_cuts[0].ordered && !str_present(got_cuts[0].shown.sql));
+	assert_true(!got_cuts[1].distinct_on && got_cuts[1].ordered &&
+		    str_is(got_cuts[1].shown.sql, "SELECT 3"));
+	assert_int_equal(got_cuts[1].shown.keys_count, 2);
+	assert_int_equal(got_cuts[1].shown.cut.limit, 5);
 	assert_null(got.truths[0].table);
 	const struct result_set *got_table = got.truths[1].table;
 	assert_true(!str_present(got.truths[1].sql) && got.truths[1].ordered);
@@ -197,6 +212,8 @@ static struct validation_result some_result(void)
 		.rows_matched = 77,
 		.rows_compared = 80,
 		.nondeterministic = true,
+		.doubt = VALIDATION_INNER_TIE,
+		.doubted_truth = 1,
 		.limit_cut_tie = true,
 		.truth_cached = true,
 		.match_rate_low = { true, 0.0 },
@@ -228,6 +245,8 @@ static void a_result_comes_out_as_it_went_in(void **state)
 	assert_int_equal(got.truth_index, 3);
 	assert_true(got.schema_match && got.row_count_match && got.ordering_matters && !got.truncated &&
 		    got.nondeterministic && !got.conclusive && got.limit_cut_tie && got.truth_cached);
+	assert_int_equal(got.doubt, VALIDATION_INNER_TIE);
+	assert_int_equal(got.doubted_truth, 1);
 	assert_true(got.match_rate_low.set && got.match_rate_low.value == 0 && !got.match_rate_high.set);
 	assert_int_equal(got.generated.rows, 12);
 	assert_true(got.generated.time_ms == 3.5);

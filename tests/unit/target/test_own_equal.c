@@ -177,6 +177,98 @@ static const struct own_case limits_of_unknown_size[] = {
 	  WRONG },
 };
 
+/* `few` has n from 1 to 100; f, a seventh of it, is below 2 in 13 rows. */
+static const struct own_case inner_cuts[] = {
+	{ "a sum of other rows", "SELECT sum(n) AS n FROM few WHERE n > 90",
+	  "SELECT sum(n) AS n FROM (SELECT n FROM few LIMIT 10) AS s", NONDETERMINISTIC },
+	{ "a sum of the same rows", "SELECT sum(n) AS n FROM few WHERE n <= 10",
+	  "SELECT sum(n) AS n FROM (SELECT n FROM few LIMIT 10) AS s", RIGHT },
+	{ "another row of a subquery", "SELECT v FROM few WHERE n = 7",
+	  "SELECT v FROM few WHERE n = (SELECT n FROM few WHERE n > 3 LIMIT 1)", NONDETERMINISTIC },
+	{ "another count of rows", "SELECT n FROM few WHERE n < 9",
+	  "SELECT few.n FROM few JOIN (SELECT n FROM few LIMIT 5) AS s ON few.n = s.n", NONDETERMINISTIC },
+	{ "other columns", "SELECT n, v FROM few WHERE n = 1",
+	  "SELECT sum(n) AS n FROM (SELECT n FROM few LIMIT 10) AS s", WRONG },
+	{ "a WITH query", "SELECT sum(n) AS n FROM few",
+	  "WITH w AS (SELECT n FROM few LIMIT 10) SELECT sum(n) AS n FROM w", NONDETERMINISTIC },
+	{ "an offset", "SELECT sum(n) AS n FROM few",
+	  "SELECT sum(n) AS n FROM (SELECT n FROM few LIMIT 10 OFFSET 5) AS s", NONDETERMINISTIC },
+	{ "a limit in a limit", "SELECT sum(n) AS n FROM few WHERE n > 90",
+	  "SELECT sum(n) AS n FROM (SELECT n FROM (SELECT n FROM few LIMIT 10) AS a ORDER BY n LIMIT 3) AS b",
+	  NONDETERMINISTIC },
+	{ "of more rows than are kept", "SELECT sum(n) AS n FROM few",
+	  "SELECT sum(n) AS n FROM (SELECT n FROM big LIMIT 10) AS s", NONDETERMINISTIC },
+	{ "more rows than are kept", "SELECT sum(n) AS n FROM few",
+	  "SELECT sum(n) AS n FROM (SELECT n FROM big LIMIT 500) AS s", NONDETERMINISTIC },
+	{ "that of another row for each", "SELECT n, n AS m FROM few WHERE n < 5",
+	  "SELECT n, (SELECT b.n FROM big AS b WHERE b.n > few.n LIMIT 1) AS m FROM few WHERE n < 5",
+	  NONDETERMINISTIC },
+	/* It takes all that there are. */
+	{ "no more rows than the limit", "SELECT sum(n) AS n FROM few",
+	  "SELECT sum(n) AS n FROM (SELECT n FROM few WHERE n < 10 LIMIT 10) AS s", WRONG },
+	{ "as many rows as the limit", "SELECT sum(n) AS n FROM few",
+	  "SELECT sum(n) AS n FROM (SELECT n FROM few WHERE n <= 10 LIMIT 10) AS s", WRONG },
+	{ "no rows behind the offset", "SELECT sum(n) AS n FROM few",
+	  "SELECT count(n) AS n FROM (SELECT n FROM few WHERE n < 5 LIMIT 10 OFFSET 0) AS s", WRONG },
+	{ "one row that there is", "SELECT v FROM few WHERE n = 7",
+	  "SELECT v FROM few WHERE n = (SELECT n FROM few WHERE v = 'v8' LIMIT 1)", WRONG },
+	/* … or the same in any case. */
+	{ "rows that are all alike", "SELECT sum(n) AS n FROM few",
+	  "SELECT sum(n) AS n FROM (SELECT 7 AS n FROM few LIMIT 10) AS s", WRONG },
+	{ "an aggregate", "SELECT v FROM few WHERE n = 7",
+	  "SELECT v FROM few WHERE n = (SELECT max(n) FROM few LIMIT 1)", WRONG },
+	{ "an aggregate for each", "SELECT n, n AS m FROM few WHERE n < 5",
+	  "SELECT n, (SELECT max(b.n) FROM big AS b WHERE b.n > few.n LIMIT 1) AS m FROM few WHERE n < 5",
+	  WRONG },
+	{ "whether there is a row", "SELECT sum(n) AS n FROM few",
+	  "SELECT sum(n) AS n FROM few WHERE n < 5 AND EXISTS (SELECT n FROM few LIMIT 1)", WRONG },
+	{ "no row at all", "SELECT sum(n) AS n FROM few",
+	  "SELECT count(n) AS n FROM (SELECT n FROM few LIMIT 0) AS s", WRONG },
+	/* An order decides … */
+	{ "an order", "SELECT sum(n) AS n FROM few WHERE n <= 10",
+	  "SELECT sum(n) AS n FROM (SELECT n FROM few ORDER BY n DESC LIMIT 10) AS s", WRONG },
+	{ "a hidden key", "SELECT v FROM few WHERE n = 1",
+	  "SELECT v FROM few WHERE v = (SELECT v FROM few ORDER BY n DESC LIMIT 1)", WRONG },
+	{ "an aggregate as key", "SELECT sum(n) AS n FROM few WHERE n <= 10",
+	  "SELECT sum(k) AS n FROM (SELECT n % 3 AS k FROM few GROUP BY n % 3 ORDER BY sum(n) LIMIT 1) AS s",
+	  WRONG },
+	{ "a tie that is not cut", "SELECT sum(n) AS n FROM few",
+	  "SELECT sum(n) AS n FROM (SELECT n FROM few ORDER BY f < 2 DESC LIMIT 13) AS s", WRONG },
+	{ "a tie of all that there are", "SELECT sum(n) AS n FROM few",
+	  "SELECT sum(n) AS n FROM (SELECT n FROM few WHERE n < 5 ORDER BY f < 2 LIMIT 4) AS s", WRONG },
+	{ "the second of keys", "SELECT v FROM few WHERE n = 98",
+	  "SELECT v FROM few WHERE n = (SELECT n FROM few ORDER BY f < 2, n DESC LIMIT 1 OFFSET 1)", WRONG },
+	{ "a tie of the same value", "SELECT v FROM few WHERE n = 7",
+	  "SELECT v FROM few WHERE n = 1 + (SELECT n % 2 FROM few ORDER BY n % 2 DESC LIMIT 1)", WRONG },
+	/* … or rows tie. */
+	{ "a tie", "SELECT v FROM few WHERE n = 7",
+	  "SELECT v FROM few WHERE n = (SELECT n FROM few ORDER BY n % 2 DESC LIMIT 1)", NONDETERMINISTIC },
+	{ "a tie of an aggregate", "SELECT 77 AS k",
+	  "SELECT k FROM (SELECT n % 10 AS k FROM few GROUP BY n % 10 ORDER BY count(*) DESC LIMIT 1) AS s",
+	  NONDETERMINISTIC },
+	{ "a tie at an offset", "SELECT v FROM few WHERE n = 7",
+	  "SELECT v FROM few WHERE n = (SELECT n FROM few WHERE n < 4 ORDER BY n > 2 LIMIT 1 OFFSET 1)",
+	  NONDETERMINISTIC },
+	{ "a tie among more rows than are kept", "SELECT 7 AS n",
+	  "SELECT n FROM (SELECT n FROM big ORDER BY n % 2 DESC LIMIT 1) AS s", NONDETERMINISTIC },
+	/* Nobody can be asked: keys are believed. */
+	{ "a tie for each", "SELECT n, n AS m FROM few WHERE n < 5",
+	  "SELECT n, (SELECT b.n FROM big AS b WHERE b.n > few.n ORDER BY b.n % 2 LIMIT 1) AS m"
+	  " FROM few WHERE n < 5",
+	  WRONG },
+};
+
+static const struct own_case distinct_on[] = {
+	{ "any of a key", "SELECT n % 2 AS k, max(n) AS n FROM few GROUP BY n % 2",
+	  "SELECT DISTINCT ON (n % 2) n % 2 AS k, n FROM few", NONDETERMINISTIC },
+	{ "any of a key, inside", "SELECT 7 AS n",
+	  "SELECT sum(n) AS n FROM (SELECT DISTINCT ON (k) k, n FROM (SELECT n % 2 AS k, n FROM few) AS a"
+	  " ORDER BY k) AS s",
+	  NONDETERMINISTIC },
+	{ "a key that decides", "SELECT 7 AS n",
+	  "SELECT sum(n) AS n FROM (SELECT DISTINCT ON (n % 2) n FROM few ORDER BY n % 2, n) AS s", WRONG },
+};
+
 static const struct own_case no_columns[] = {
 	{ "too few", "SELECT FROM few WHERE n <= 5", "SELECT FROM few", WRONG },
 	{ "too many", "SELECT FROM few", "SELECT FROM few WHERE n <= 5", WRONG },
@@ -280,6 +372,13 @@ static void a_limit_without_an_order_takes_any_rows(void **state)
 	check_cases(any_rows, sizeof any_rows / sizeof any_rows[0], NULL);
 }
 
+static void a_limit_inside_proves_nothing_where_it_is_open(void **state)
+{
+	(void)state;
+	check_cases(inner_cuts, sizeof inner_cuts / sizeof inner_cuts[0], NULL);
+	check_cases(distinct_on, sizeof distinct_on / sizeof distinct_on[0], "server");
+}
+
 static void brackets_change_nothing(void **state)
 {
 	static const char *const with_brackets[] = { "server", "shop" };
@@ -317,6 +416,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_truth_that_is_not_its_own_equal_proves_nothing),
 		cmocka_unit_test(one_of_several_truths_is_not_its_own_equal),
 		cmocka_unit_test(a_limit_without_an_order_takes_any_rows),
+		cmocka_unit_test(a_limit_inside_proves_nothing_where_it_is_open),
 		cmocka_unit_test(brackets_change_nothing),
 		cmocka_unit_test(nobody_is_wrong_by_a_limit_that_is_not_known),
 		cmocka_unit_test(rows_without_columns_are_counted),

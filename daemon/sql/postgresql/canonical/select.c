@@ -34,12 +34,6 @@ static str_t targets_text(struct canon *canon, const struct target_list *list)
 
 /* ORDER BY and LIMIT */
 
-/* libpg_query numbers this enum in another order than the server's header: default, count, with ties. */
-static bool with_ties(const SelectStmt *select)
-{
-	return (int)select->limitOption == 2;
-}
-
 bool canon_limited(const SelectStmt *select)
 {
 	return (select->limitCount && !node_is_null(select->limitCount)) || select->limitOffset;
@@ -72,7 +66,7 @@ void canon_limit(struct canon *canon, const SelectStmt *select, struct texts *or
 	if (select->limitCount && !node_is_null(select->limitCount))
 		texts_add(canon->arena, order,
 			  CONCAT(canon, STR("LIMIT "), canon_expression(canon, select->limitCount),
-				 with_ties(select) ? STR(" WITH TIES") : STR("")));
+				 node_with_ties(select) ? STR(" WITH TIES") : STR("")));
 	int number;
 	bool zero = node_integer(select->limitOffset, &number) && number == 0;
 	if (select->limitOffset && !zero && !node_is_null(select->limitOffset))

@@ -214,3 +214,9 @@ const char *node_column_name(const Node *node)
 	const List *fields = node && IsA(node, ColumnRef) ? ((const ColumnRef *)node)->fields : NIL;
 	return list_length(fields) == 1 ? names_last(fields) : NULL;
 }
+
+/* libpg_query numbers this enum in another order than the server's header: default, count, with ties. */
+bool node_with_ties(const SelectStmt *select)
+{
+	return (int)select->limitOption == 2;
+}

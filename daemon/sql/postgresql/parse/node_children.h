@@ -36,3 +36,6 @@ bool node_is_all_fields(const Node *node);
 
 /* The name of a column that is written without a relation, or NULL. */
 const char *node_column_name(const Node *node);
+
+/* Whether FETCH takes the rows that tie with its last one, too. */
+bool node_with_ties(const SelectStmt *select);
