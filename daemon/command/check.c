@@ -370,6 +370,7 @@ err_t check_run(const struct check_options *options, struct err_detail *detail)
 	check_environment(&check.findings);
 	if (options->offline) {
 		check_state(&check);
+		check_http_offline(config, &check.findings);
 		check_files(config, NULL, &check.findings);
 	} else {
 		reach_everything(&check);

@@ -12,6 +12,19 @@ static bool is_assayd(const char *address)
 	       strstr(buf_str(&answer).ptr, "# TYPE assayd_");
 }
 
+static void warn_of_network(struct findings *findings)
+{
+	findings_lines(findings, FINDING_WARNING, "http",
+		       STR("http.listen is not a loopback address: the metrics can be read from the "
+			   "network without authentication; listen at 127.0.0.1, or use a firewall"));
+}
+
+void check_http_offline(const struct config *config, struct findings *findings)
+{
+	if (config->http.configured && listen_beyond_loopback(config->http.listen))
+		warn_of_network(findings);
+}
+
 void check_http(const struct config *config, struct findings *findings)
 {
 	const char *address = config->http.listen;
@@ -29,7 +42,5 @@ void check_http(const struct config *config, struct findings *findings)
 	else
 		findings_tried(findings, "http", err, &detail);
 	if (!listener.loopback)
-		findings_lines(findings, FINDING_WARNING, "http",
-			       STR("http.listen is not a loopback address: the metrics can be read from the "
-				   "network without authentication; listen at 127.0.0.1, or use a firewall"));
+		warn_of_network(findings);
 }

@@ -91,3 +91,20 @@ err_t listen_open(const char *address, struct listener *ret_listener, struct err
 	*ret_listener = listener;
 	return ERR_OK;
 }
+
+bool listen_beyond_loopback(const char *address)
+{
+	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
+					.ai_socktype = SOCK_STREAM };
+	struct addrinfo *found;
+	struct host_port where;
+	char port[6];
+	if (host_port_read(address, strlen(address), 0, 0, &where, NULL))
+		return false;
+	snprintf(port, sizeof port, "%u", where.port);
+	if (getaddrinfo(where.host, port, &hints, &found))
+		return false;
+	bool beyond = !is_loopback(found->ai_addr);
+	freeaddrinfo(found);
+	return beyond;
+}

@@ -17,3 +17,7 @@ struct listener {
 /* Opens the socket. ERR_CONFIG_RANGE: that is no address and port; ERR_HTTP_LISTEN: it cannot be listened at,
  * because somebody else does, say. Looks names up, which may block. */
 err_t listen_open(const char *address, struct listener *ret_listener, struct err_detail *detail);
+
+/* Whether it is an address of digits, and not of the loopback interface. Names are not looked up: false. Any
+ * thread. */
+bool listen_beyond_loopback(const char *address);

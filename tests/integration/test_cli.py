@@ -288,6 +288,15 @@ def test_check_offline_of_good_files(config_file, tmp_path):
     assert "secret" not in done.stdout
 
 
+@pytest.mark.parametrize("listen, warns", [("0.0.0.0:9464", True), ("192.0.2.1:9464", True), ("[::]:9464", True), ("127.0.0.1:9464", False),
+                                           ("[::1]:9464", False), ("127.9.9.9:1", False), ("assayd.invalid:9464", False)])
+def test_check_offline_warns_of_a_port_that_the_network_reaches(config_file, listen, warns):
+    config = config_file({"kafka": {"bootstrap_servers": "192.0.2.1:9092"}, "http": {"listen": listen}})
+    done = assayd("check", "--offline", "--strict", "--config", config)
+    told = [line for line in found(done, "warning") if line.startswith("http: http.listen is not a loopback address")]
+    assert (done.returncode, len(told)) == ((CONFIG, 1) if warns else (0, 0)), done
+
+
 @pytest.mark.parametrize("groups, warning", [
     ({"confidence": {"level_by": "probability"}}, 'confidence.level_by = "probability" has no effect: nothing learns a probability'),
     ({"confidence": {"level_by": "probability"}, "calibration": {"dsn": "host=192.0.2.1"}}, "set calibration.dsn and calibration.model"),
