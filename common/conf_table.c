@@ -588,6 +588,8 @@ static err_t fail_parse(const char *name, const config_t *parsed, struct err_det
 		hint = ", here or in the line before; write name = value; or name: { … };";
 	else if (strcmp(text, "duplicate setting name") == 0)
 		hint = ": what begins here is in the same group above already";
+	else if (strcmp(text, "memory exhausted") == 0) /* its parser's stack is */
+		text = "groups lie too deep within each other; no setting needs that";
 	return err_fail(detail, ERR_CONFIG_SYNTAX, "%s:%d: %s%s", name, config_error_line(parsed), text,
 			hint);
 }

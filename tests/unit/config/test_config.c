@@ -244,6 +244,8 @@ static const struct {
 	{ "log: { level = \"info\"; };\nlog: { };", ERR_CONFIG_SYNTAX,
 	  ":2: ", "duplicate setting name: what begins here is in the same group above already" },
 	{ "log: {\n level = \"info\";\n", ERR_CONFIG_SYNTAX, ":", "syntax error" },
+	{ "a: " TEN(TEN(TEN(TEN("{ b: ")))), ERR_CONFIG_SYNTAX,
+	  ":1: ", "groups lie too deep within each other" },
 	{ "\n@include \"/etc\"\n", ERR_CONFIG_SYNTAX, ":2: ", "@include" },
 	/* unknown settings and groups */
 	{ "kafka: {\n\n groupid = \"a\"; };", ERR_CONFIG_UNKNOWN,
