@@ -134,6 +134,21 @@ static void fail(struct key_finder *finder, unsigned index, err_t err)
 	finder->failed = true;
 }
 
+/* What is deleted meanwhile is not there. */
+static err_t search_part(struct key_finder *finder, unsigned index, struct key_reading *reading)
+{
+	struct topic_reader *reader = finder->readers[index];
+	struct err_detail *detail = &finder->details[index];
+	struct topic_span span = finder->parts[reading->part].span;
+	err_t err = topic_reader_read(reader, &span, 1, take, reading, detail);
+	while (err == ERR_CONFLICT) {
+		err = topic_reader_pass_deleted(reader, &span, 1, detail);
+		if (!err)
+			err = topic_reader_read(reader, &span, 1, take, reading, detail);
+	}
+	return err;
+}
+
 static void search_main(void *context, unsigned index)
 {
 	struct key_finder *finder = context;
@@ -150,9 +165,7 @@ static void search_main(void *context, unsigned index)
 		if (reading.part >= finder->count || reading.part > atomic_load(&finder->found) ||
 		    finder->failed)
 			return;
-		struct topic_span span = finder->parts[reading.part].span;
-		err = topic_reader_read(finder->readers[index], &span, 1, take, &reading,
-					&finder->details[index]);
+		err = search_part(finder, index, &reading);
 		if (err && err != ERR_SHUTTING_DOWN)
 			fail(finder, index, err);
 	}

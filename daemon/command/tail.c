@@ -295,6 +295,10 @@ static err_t follow(struct tail *tail, struct topic_reader *reader, const char *
 	tail->gathers = !tail->options->since;
 	while (!err && !interruption_came()) {
 		err = topic_reader_read(reader, spans, count, take, tail, detail);
+		if (err == ERR_CONFLICT) { /* what is deleted meanwhile is not shown */
+			err = topic_reader_pass_deleted(reader, spans, count, detail);
+			continue;
+		}
 		if (!err)
 			err = print_gathered(tail, detail);
 		tail->gathers = false;

@@ -367,3 +367,23 @@ err_t topic_reader_read(struct topic_reader *reader, struct topic_span *spans, s
 	rd_kafka_assign(reader->consumer, NULL);
 	return err;
 }
+
+err_t topic_reader_pass_deleted(struct topic_reader *reader, struct topic_span *spans, size_t count,
+				struct err_detail *detail)
+{
+	err_t err = ERR_OK;
+	for (size_t i = 0; !err && i < count; i++) {
+		struct topic_span *span = &spans[i];
+		int64_t low, high;
+		if (span->from >= span->until)
+			continue;
+		err = topic_reader_bounds(reader, span->topic, span->partition, &low, &high, detail);
+		if (err)
+			break;
+		if (high < span->until) /* it was made again, and is shorter */
+			span->until = high;
+		if (low > span->from || span->from > span->until)
+			span->from = low < span->until ? low : span->until;
+	}
+	return err;
+}

@@ -58,4 +58,9 @@ err_t topic_reader_spans(struct topic_reader *reader, const char *topic, int64_t
 err_t topic_reader_read(struct topic_reader *reader, struct topic_span *spans, size_t count,
 			topic_reader_take_fn take, void *context, struct err_detail *detail);
 
+/* After ERR_CONFLICT of that, for who can do without: begins the spans with what is kept now, and ends them
+ * where the partition does. */
+err_t topic_reader_pass_deleted(struct topic_reader *reader, struct topic_span *spans, size_t count,
+				struct err_detail *detail);
+
 DEFINE_CLEANUP(struct topic_reader, topic_reader_cleanup, topic_reader_free)

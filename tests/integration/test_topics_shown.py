@@ -12,7 +12,7 @@ import uuid
 import pytest
 
 import events
-from daemon import BINARY
+from daemon import BINARY, config_text
 
 MISSPELT = "SELECT count(*) FROM ordrs"
 HOSTILE = "evil\x1b]0;owned\x07\u202e"
@@ -169,6 +169,29 @@ def finds_what_lies_elsewhere(rig, ids):
     time.sleep(1.5)
     _, said = run(rig, "show", ids["misspelt"], "--since", "1s", expect=66)
     assert "--since leaves older ones out" in said
+
+
+@pytest.mark.parametrize("arguments", [("tail", "--once", "--since", "1h"), ("show", "nobody")])
+def test_what_is_deleted_meanwhile_is_not_missed(kafka, topics, tmp_path, arguments):
+    """More than is read ahead, most of which goes before it is read; the last one stays."""
+    made, config, count = topics(1), tmp_path / "assayd.conf", 150
+    config.write_text(config_text({"kafka": made.settings(kafka)}))
+    kafka.produce(made.scored, [os.urandom(900_000) for _ in range(count)])
+    with subprocess.Popen([BINARY, *arguments, "--config", config], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as process:
+        if arguments[0] == "tail":
+            first = process.stderr.readline()
+            assert "offset 0 is no such message" in first
+        else:
+            time.sleep(0.2)
+        process.send_signal(signal.SIGSTOP)
+        kafka.delete_records(made.scored, 0, count - 1)
+        process.send_signal(signal.SIGCONT)
+        _, said = process.communicate(timeout=60)
+        if arguments[0] == "tail":
+            assert process.returncode == 0 and f"offset {count - 1} is no such message" in said, said[-500:]
+        else:
+            assert process.returncode == 66 and 'no message has the key "nobody"' in said, said[-500:]
 
 
 def looks_where_the_database_says(rig, ids):
