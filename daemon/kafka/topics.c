@@ -346,7 +346,9 @@ static void remark(const struct kafka_settings *settings, const struct named_top
 	int64_t input = topics[INPUT].max_message;
 	for (size_t i = 0; i < topics_count; i++) {
 		if (topics[i].replicas == 1)
-			buf_printf(notes, "topic \"%s\" has a single replica: a lost broker loses messages\n",
+			buf_printf(notes,
+				   "topic \"%s\" has a single replica: a lost broker loses messages; give it "
+				   "three where there are as many brokers\n",
 				   topics[i].name);
 		if (i != INPUT && topics[i].replicas > 1 && topics[i].min_in_sync == 1)
 			buf_printf(notes,
@@ -357,18 +359,22 @@ static void remark(const struct kafka_settings *settings, const struct named_top
 	if (input > (int64_t)settings->max_message_bytes + 4096)
 		buf_printf(notes,
 			   "topic \"%s\" accepts messages of %lld bytes, kafka.max_message_bytes is %zu: "
-			   "larger events become dead letters\n",
-			   topics[INPUT].name, (long long)input, settings->max_message_bytes);
+			   "larger events become dead letters; set its max.message.bytes to %zu\n",
+			   topics[INPUT].name, (long long)input, settings->max_message_bytes,
+			   settings->max_message_bytes);
 	if (input && topics[SCORED].max_message && topics[SCORED].max_message < 2 * input)
 		buf_printf(notes,
 			   "topic \"%s\" accepts %lld bytes, less than twice the %lld of the input: records "
-			   "of large events are published without the event\n",
-			   topics[SCORED].name, (long long)topics[SCORED].max_message, (long long)input);
+			   "of large events are published without the event; set its max.message.bytes to "
+			   "%lld\n",
+			   topics[SCORED].name, (long long)topics[SCORED].max_message, (long long)input,
+			   (long long)(2 * input));
 	if (input && topics[DEAD_LETTER].max_message && topics[DEAD_LETTER].max_message < input)
 		buf_printf(notes,
 			   "topic \"%s\" accepts %lld bytes, less than the input: large dead letters are "
-			   "truncated\n",
-			   topics[DEAD_LETTER].name, (long long)topics[DEAD_LETTER].max_message);
+			   "truncated; set its max.message.bytes to %lld\n",
+			   topics[DEAD_LETTER].name, (long long)topics[DEAD_LETTER].max_message,
+			   (long long)input);
 	remark_on_cleanup(topics, notes);
 }
 

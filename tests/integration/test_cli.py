@@ -1128,9 +1128,12 @@ def test_check_remarks_on_topics_that_do_not_fit_each_other(kafka, topics, confi
     assert assayd("check", "--strict", "--config", config_file(config)).returncode == CONFIG
     notes = [line.removeprefix("kafka: ") for line in found(done, "warning")]
     for kind in ("input", "scored", "advisory", "dead_letter"):
-        assert f'topic "{getattr(made, kind)}" has a single replica: a lost broker loses messages' in notes
-    assert any(made.input in note and "kafka.max_message_bytes is 500000" in note for note in notes), notes
-    assert any(made.scored in note and "published without the event" in note for note in notes), notes
+        assert (f'topic "{getattr(made, kind)}" has a single replica: a lost broker loses messages; give it three where there are as '
+                'many brokers') in notes
+    assert any(made.input in note and "kafka.max_message_bytes is 500000" in note and note.endswith("set its max.message.bytes to 500000")
+               for note in notes), notes
+    assert any(made.scored in note and "published without the event" in note and "set its max.message.bytes to " in note
+               for note in notes), notes
     assert not any("large dead letters are truncated" in note for note in notes), notes
     assert not any("cleanup.policy" in note or "keeps records" in note for note in notes), notes
 
