@@ -368,7 +368,7 @@ static void remark(const struct kafka_settings *settings, const struct named_top
 			   "of large events are published without the event; set its max.message.bytes to "
 			   "%lld\n",
 			   topics[SCORED].name, (long long)topics[SCORED].max_message, (long long)input,
-			   (long long)(2 * input));
+			   2 * (long long)input);
 	if (input && topics[DEAD_LETTER].max_message && topics[DEAD_LETTER].max_message < input)
 		buf_printf(notes,
 			   "topic \"%s\" accepts %lld bytes, less than the input: large dead letters are "
