@@ -60,15 +60,6 @@ static opt_double_t confidence_of(const struct event *event)
 							  : confidence->overall;
 }
 
-static bool is_found(const struct event *event, enum disposition_finding finding)
-{
-	const struct disposition *disposition = &event->facts.disposition;
-	for (size_t i = 0; i < disposition->count; i++)
-		if (disposition->findings[i] == finding)
-			return true;
-	return false;
-}
-
 /* Known to be wrong by more than being unsafe, which is a kind of its own. */
 static bool is_wrong(const struct event *event)
 {
@@ -144,7 +135,8 @@ static bool outage_begins(struct event *event)
  */
 static bool follows_from_outage(const struct event *event, enum disposition_finding finding)
 {
-	bool away = is_found(event, FINDING_TARGET_UNAVAILABLE) || is_found(event, FINDING_TARGET_UNKNOWN);
+	bool away = disposition_has(&event->facts.disposition, FINDING_TARGET_UNAVAILABLE) ||
+		    disposition_has(&event->facts.disposition, FINDING_TARGET_UNKNOWN);
 	return away && !is_denied(event) &&
 	       (finding == FINDING_TARGET_UNAVAILABLE || finding == FINDING_TARGET_UNKNOWN ||
 		finding == FINDING_CONFIDENCE_NONE || finding == FINDING_SAFETY_UNKNOWN);
@@ -179,7 +171,8 @@ static void find_kinds(struct raised *raised)
 	     scored->judge.decision != DECISION_UNJUDGED &&
 		     scored->judge.relevance->score < rules->low_relevance_below);
 	note(raised, ADVISORY_WRONG_ANSWER, is_wrong(event));
-	note(raised, ADVISORY_GROUND_TRUTH_FAILED, is_found(event, FINDING_GROUND_TRUTH_FAILED));
+	note(raised, ADVISORY_GROUND_TRUTH_FAILED,
+	     disposition_has(&event->facts.disposition, FINDING_GROUND_TRUTH_FAILED));
 	note(raised, ADVISORY_REVIEW_REQUIRED, raised->kinds == 0 && takes_review(event));
 	note(raised, ADVISORY_TARGET_UNAVAILABLE, raised->outage_begins);
 	note(raised, ADVISORY_PERFORMANCE_REGRESSION,

@@ -243,15 +243,6 @@ static const char *remedy_of_cause(const struct event *event, enum disposition_f
 	}
 }
 
-static bool is_found(const struct event *event, enum disposition_finding finding)
-{
-	const struct disposition *disposition = &event->facts.disposition;
-	for (size_t i = 0; i < disposition->count; i++)
-		if (disposition->findings[i] == finding)
-			return true;
-	return false;
-}
-
 /* What lacks confidence for want of its target takes the target; of a dialect that is not analysed that is no
  * matter. */
 static enum disposition_finding cause_of(const struct event *event)
@@ -259,9 +250,10 @@ static enum disposition_finding cause_of(const struct event *event)
 	enum disposition_finding decisive = event->facts.disposition.findings[0];
 	if (decisive != FINDING_CONFIDENCE_NONE)
 		return decisive;
-	if (is_found(event, FINDING_TARGET_UNAVAILABLE))
+	if (disposition_has(&event->facts.disposition, FINDING_TARGET_UNAVAILABLE))
 		return FINDING_TARGET_UNAVAILABLE;
-	return is_found(event, FINDING_TARGET_UNKNOWN) ? FINDING_TARGET_UNKNOWN : decisive;
+	return disposition_has(&event->facts.disposition, FINDING_TARGET_UNKNOWN) ? FINDING_TARGET_UNKNOWN
+										  : decisive;
 }
 
 const char *remedy_of_finding(const struct event *event)

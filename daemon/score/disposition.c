@@ -148,3 +148,11 @@ void disposition_of(const struct disposition_input *input, struct disposition *r
 	/* one of confidence always applies */
 	ret_disposition->action = findings[ret_disposition->findings[0]].action;
 }
+
+bool disposition_has(const struct disposition *disposition, enum disposition_finding finding)
+{
+	for (size_t i = 0; i < disposition->count; i++)
+		if (disposition->findings[i] == finding)
+			return true;
+	return false;
+}

@@ -99,6 +99,9 @@ struct disposition {
 /* By the rules above. */
 void disposition_of(const struct disposition_input *input, struct disposition *ret_disposition);
 
+/* Whether the finding is one of those that apply. */
+bool disposition_has(const struct disposition *disposition, enum disposition_finding finding);
+
 /* The finding by which the answer is known to be wrong, the gravest of several, or FINDING_COUNT_. Does not
  * read `not_passed`. */
 enum disposition_finding disposition_known_wrong(const struct disposition_input *input);
