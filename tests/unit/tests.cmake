@@ -168,6 +168,8 @@ unit_test(event/schema_text THREADS WAITS COVERS event/schema_text)
 unit_test(event/share THREADS WAITS COVERS event/share)
 unit_test(event/step THREADS WAITS COVERS event/step)
 
+unit_test(fetch/fetcher THREADS WAITS COVERS fetch/fetcher)
+
 unit_test(http/accept THREADS WAITS COVERS http/accept)
 unit_test(http/attention COVERS http/attention)
 unit_test(http/exposition THREADS WAITS COVERS http/exposition)
