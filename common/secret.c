@@ -1,6 +1,11 @@
 #include "common/secret.h"
 
+#include "common/cleanup.h"
+
 #include <errno.h>
+#include <fcntl.h>
+
+#define SECRET_BYTES_MAX 65536u
 
 const char *secret_hint(int error)
 {
@@ -20,4 +25,65 @@ bool secret_look_same(const struct secret_look *a, const struct secret_look *b)
 {
 	return a->device == b->device && a->inode == b->inode && a->size_bytes == b->size_bytes &&
 	       a->modified.tv_sec == b->modified.tv_sec && a->modified.tv_nsec == b->modified.tv_nsec;
+}
+
+static err_t read_all(int fd, const char *file, char *content, size_t *ret_len, struct err_detail *detail)
+{
+	size_t len = 0;
+	for (;;) {
+		ssize_t got = read(fd, content + len, SECRET_BYTES_MAX + 1 - len);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return err_fail(detail, ERR_FILE_UNREADABLE, "%s: %s", file, strerror(errno));
+		len += (size_t)got;
+		if (len > SECRET_BYTES_MAX)
+			return err_fail(detail, ERR_FILE_UNREADABLE, "%s: larger than %u bytes", file,
+					SECRET_BYTES_MAX);
+		if (got == 0)
+			break;
+	}
+	*ret_len = len;
+	return ERR_OK;
+}
+
+void secret_free(char **secret)
+{
+	if (*secret)
+		explicit_bzero(*secret, strlen(*secret));
+	free(TAKE_PTR(*secret));
+}
+
+/* All of it, whatever it holds. */
+static void wipe_content(char **content)
+{
+	if (*content)
+		explicit_bzero(*content, SECRET_BYTES_MAX + 1);
+	free(*content);
+}
+
+err_t secret_read(const char *file, char **ret_secret, struct err_detail *detail)
+{
+	_cleanup_(wipe_content) char *content = calloc(1, SECRET_BYTES_MAX + 1);
+	_cleanup_(cleanup_close) int fd = open(file, O_RDONLY | O_CLOEXEC);
+	size_t len = 0;
+	if (!content)
+		abort();
+	if (fd < 0)
+		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: %s%s", file, strerror(errno),
+				secret_hint(errno));
+	err_t err = read_all(fd, file, content, &len, detail);
+	if (err)
+		return err;
+	if (len && content[len - 1] == '\n')
+		content[--len] = 0;
+	if (len == 0)
+		return err_fail(detail, ERR_FILE_UNREADABLE,
+				"%s: the file is empty; it has to contain a secret", file);
+	if (memchr(content, 0, len))
+		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: the secret contains NUL bytes", file);
+	*ret_secret = strdup(content);
+	if (!*ret_secret)
+		abort();
+	return ERR_OK;
 }

@@ -1,7 +1,8 @@
 /* What the readers of secrets have in common. Any thread. */
 #pragma once
 
-#include <stdbool.h>
+#include "common/err.h"
+
 #include <sys/stat.h>
 
 /* How to mend that the file of a secret cannot be opened, to be put behind the reason; `error` is an errno.
@@ -20,3 +21,11 @@ struct secret_look {
 struct secret_look secret_look_at(const char *path);
 
 bool secret_look_same(const struct secret_look *a, const struct secret_look *b);
+
+/* Reads a secret: the file's content without one trailing newline. Empty files, NULs and more than 64 KiB are
+ * errors, and none of them shows the content; a detail begins with the path. The caller wipes and frees it.
+ */
+err_t secret_read(const char *file, char **ret_secret, struct err_detail *detail);
+
+/* Wipes a text and frees it, and leaves NULL behind; NULL is fine. For _cleanup_, too. */
+void secret_free(char **secret);

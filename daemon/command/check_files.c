@@ -6,6 +6,7 @@
 #include "command/check_audit.h"
 #include "command/settings.h"
 #include "common/pem.h"
+#include "common/secret.h"
 #include "database/database.h"
 #include "kafka/client.h"
 #include "kafka/security.h"
@@ -46,12 +47,9 @@ static bool check_kafka_secrets(const struct config *config, struct findings *fi
 	bool all = true;
 	for (size_t i = 0; i < secrets->count; i++) {
 		struct err_detail reason = { "" }, detail;
-		char *value = NULL;
+		_cleanup_(secret_free) char *value = NULL;
 		size_t len = strcspn(secrets->items[i], "=");
-		err_t err = config_read_secret(secrets->items[i] + len + 1, &value, &reason);
-		if (value)
-			explicit_bzero(value, strlen(value));
-		free(value);
+		err_t err = secret_read(secrets->items[i] + len + 1, &value, &reason);
 		if (!err)
 			continue;
 		err_fail(&detail, err, "kafka.secret_properties: %.*s: %s", (int)len, secrets->items[i],

@@ -345,10 +345,6 @@ bool config_is_secret_itself(const char *name);
  * In the arena. All settings that name secrets are resolved when they are loaded. */
 const char *config_secret_file(const char *name, const char *config_file, struct arena *arena);
 
-/* Reads a secret: the file's content without one trailing newline. Empty files, NULs and more than 64 KiB are
- * errors, and none of them shows the content. The caller frees it. */
-err_t config_read_secret(const char *file, char **ret_secret, struct err_detail *detail);
-
 /* All properties to pass to librdkafka, "name=value", those with secrets read from their files; in the arena.
  */
 err_t config_kafka_properties(const struct config *config, struct arena *arena,

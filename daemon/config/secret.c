@@ -2,11 +2,7 @@
 
 #include "common/secret.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-
-#define SECRET_BYTES_MAX 65536u
 
 /* What the name of a systemd credential begins with that was loaded as `credentials:` and a directory. */
 static const char prefix[] = "credentials_";
@@ -58,59 +54,6 @@ const char *config_secret_file(const char *name, const char *config_file, struct
 	return access(beside, F_OK) == 0 || access(name, F_OK) != 0 ? beside : name;
 }
 
-static err_t read_all(int fd, const char *file, char *content, size_t *ret_len, struct err_detail *detail)
-{
-	size_t len = 0;
-	for (;;) {
-		ssize_t got = read(fd, content + len, SECRET_BYTES_MAX + 1 - len);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return err_fail(detail, ERR_FILE_UNREADABLE, "%s: %s", file, strerror(errno));
-		len += (size_t)got;
-		if (len > SECRET_BYTES_MAX)
-			return err_fail(detail, ERR_FILE_UNREADABLE, "%s: larger than %u bytes", file,
-					SECRET_BYTES_MAX);
-		if (got == 0)
-			break;
-	}
-	*ret_len = len;
-	return ERR_OK;
-}
-
-static void wipe_and_free(char **secret)
-{
-	if (*secret)
-		explicit_bzero(*secret, SECRET_BYTES_MAX + 1);
-	free(*secret);
-}
-
-err_t config_read_secret(const char *file, char **ret_secret, struct err_detail *detail)
-{
-	_cleanup_(wipe_and_free) char *content = calloc(1, SECRET_BYTES_MAX + 1);
-	_cleanup_(cleanup_close) int fd = open(file, O_RDONLY | O_CLOEXEC);
-	size_t len = 0;
-	if (!content)
-		abort();
-	if (fd < 0)
-		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: %s%s", file, strerror(errno),
-				secret_hint(errno));
-	err_t err = read_all(fd, file, content, &len, detail);
-	if (err)
-		return err;
-	if (len && content[len - 1] == '\n')
-		content[--len] = 0;
-	if (len == 0)
-		return err_fail(detail, ERR_FILE_UNREADABLE,
-				"%s: the file is empty; it has to contain a secret", file);
-	if (memchr(content, 0, len))
-		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: the secret contains NUL bytes", file);
-	*ret_secret = strdup(content);
-	if (!*ret_secret)
-		abort();
-	return ERR_OK;
-}
-
 err_t config_kafka_properties(const struct config *config, struct arena *arena,
 			      struct conf_strings *ret_properties, struct err_detail *detail)
 {
@@ -120,17 +63,15 @@ err_t config_kafka_properties(const struct config *config, struct arena *arena,
 	for (size_t i = 0; i < plain->count; i++)
 		items[i] = plain->items[i];
 	for (size_t i = 0; i < secret->count; i++) {
-		char *value = NULL;
+		_cleanup_(secret_free) char *value = NULL;
 		size_t len = strcspn(secret->items[i], "=");
 		struct err_detail reason = { "" };
-		err_t err = config_read_secret(secret->items[i] + len + 1, &value, &reason);
+		err_t err = secret_read(secret->items[i] + len + 1, &value, &reason);
 		if (err)
 			return err_fail(detail, err, "kafka.secret_properties: %.*s: %s", (int)len,
 					secret->items[i], reason.message);
 		items[plain->count + i] =
 			arena_printf(arena, "%.*s=%s", (int)len, secret->items[i], value).ptr;
-		explicit_bzero(value, strlen(value));
-		free(value);
 	}
 	*ret_properties = (struct conf_strings){ items, plain->count + secret->count };
 	return ERR_OK;

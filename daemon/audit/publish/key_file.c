@@ -1,6 +1,6 @@
 #include "audit/publish/key_file.h"
 
-#include "config/config.h"
+#include "common/secret.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,13 +29,6 @@ static bool next_line(str_t *rest, str_t *ret_line)
 	return false;
 }
 
-static void wipe_and_free(char **secret)
-{
-	if (*secret)
-		explicit_bzero(*secret, strlen(*secret));
-	free(*secret);
-}
-
 static err_t read_signers(const char *path, str_t text, struct key_file *file, struct err_detail *detail)
 {
 	struct err_detail reason = { "" };
@@ -62,9 +55,9 @@ static err_t read_signers(const char *path, str_t text, struct key_file *file, s
 
 err_t key_file_read(const char *path, struct key_file *ret_file, struct err_detail *detail)
 {
-	_cleanup_(wipe_and_free) char *text = NULL;
+	_cleanup_(secret_free) char *text = NULL;
 	ret_file->count = 0;
-	err_t err = config_read_secret(path, &text, detail);
+	err_t err = secret_read(path, &text, detail);
 	if (!err)
 		err = read_signers(path, str_from(text), ret_file, detail);
 	if (err)
@@ -133,7 +126,7 @@ static err_t add_trusted(str_t line, struct note_key *keys, size_t *count, struc
 
 err_t key_file_trusted(const char *text, struct note_key *keys, size_t *count, struct err_detail *detail)
 {
-	_cleanup_(wipe_and_free) char *content = NULL;
+	_cleanup_(secret_free) char *content = NULL;
 	struct err_detail reason = { "" };
 	str_t line, rest;
 	if (add_trusted(str_from(text), keys, count, &reason) == ERR_OK)
@@ -141,7 +134,7 @@ err_t key_file_trusted(const char *text, struct note_key *keys, size_t *count, s
 	if (access(text, F_OK) != 0) /* nor a file: what was wrong with the key */
 		return err_fail(detail, ERR_USAGE, "--key: neither a file nor a public key: %s",
 				reason.message);
-	err_t err = config_read_secret(text, &content, detail);
+	err_t err = secret_read(text, &content, detail);
 	if (err)
 		return err;
 	rest = str_from(content);

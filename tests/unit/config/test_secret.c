@@ -26,7 +26,7 @@ static void content(void **state)
 			temporary_file(cases[i].bytes, cases[i].len);
 		_cleanup_(cleanup_free) char *secret = NULL;
 		struct err_detail detail = { "" };
-		err_t err = config_read_secret(file.path, &secret, &detail);
+		err_t err = secret_read(file.path, &secret, &detail);
 		assert_int_equal(err, cases[i].secret ? ERR_OK : ERR_FILE_UNREADABLE);
 		if (cases[i].secret)
 			assert_string_equal(secret, cases[i].secret);
@@ -43,11 +43,11 @@ static void sizes(void **state)
 	_cleanup_(temporary_cleanup) struct temporary_file largest = temporary_file(bytes, 65536);
 	_cleanup_(temporary_cleanup) struct temporary_file larger = temporary_file(bytes, 65537);
 	_cleanup_(cleanup_free) char *secret = NULL;
-	assert_int_equal(config_read_secret(largest.path, &secret, NULL), ERR_OK);
+	assert_int_equal(secret_read(largest.path, &secret, NULL), ERR_OK);
 	assert_int_equal(strlen(secret), 65536);
 	cleanup_free(&secret);
 	secret = NULL;
-	assert_int_equal(config_read_secret(larger.path, &secret, NULL), ERR_FILE_UNREADABLE);
+	assert_int_equal(secret_read(larger.path, &secret, NULL), ERR_FILE_UNREADABLE);
 	assert_null(secret);
 }
 
@@ -56,9 +56,9 @@ static void missing_files(void **state)
 	(void)state;
 	char *secret = NULL;
 	struct err_detail detail = { "" };
-	assert_int_equal(config_read_secret("/nonexistent", &secret, &detail), ERR_FILE_UNREADABLE);
+	assert_int_equal(secret_read("/nonexistent", &secret, &detail), ERR_FILE_UNREADABLE);
 	assert_string_equal(detail.message, "/nonexistent: No such file or directory");
-	assert_int_equal(config_read_secret("/tmp", &secret, &detail), ERR_FILE_UNREADABLE);
+	assert_int_equal(secret_read("/tmp", &secret, &detail), ERR_FILE_UNREADABLE);
 	assert_null(secret);
 }
 
@@ -114,7 +114,7 @@ static void credentials_directory(void **state)
 	setenv("CREDENTIALS_DIRECTORY", "/tmp", 1);
 	assert_string_equal(config_secret_file(name, "a/assayd.conf", arena), file.path);
 	assert_string_equal(config_secret_file("/absolute", "a/assayd.conf", arena), "/absolute");
-	assert_int_equal(config_read_secret(file.path, &secret, NULL), ERR_OK);
+	assert_int_equal(secret_read(file.path, &secret, NULL), ERR_OK);
 	assert_string_equal(secret, "from systemd");
 
 	_cleanup_(temporary_cleanup) struct temporary_file config_file = temporary_file("", 0);
