@@ -1,5 +1,6 @@
 #include "command/redrive_plan.h"
 
+#include "kafka/header.h"
 #include "kafka/receipts.h"
 
 #include <stdlib.h>
@@ -177,12 +178,13 @@ err_t redrive_plan_add(struct redrive_plan *plan, const struct redrive_message *
 		       struct err_detail *detail)
 {
 	struct dead_letter letter;
-	str_t version = dead_letter_header(message->headers, RECEIPTS_HEADER);
+	str_t version = dead_letter_header(message->headers, header_name(HEADER_REDRIVE_RECEIPT));
 	if (message->partition < 0 || message->partition >= plan->partitions)
 		return ERR_OK;
 	if (dead_letter_read(message->headers, &letter))
 		return add_letter(plan, message, &letter, detail);
-	if (str_present(version) && !str_present(dead_letter_header(message->headers, "reason")))
+	if (str_present(version) &&
+	    !str_present(dead_letter_header(message->headers, header_name(HEADER_REASON))))
 		return receipts_take(plan->receipts[message->partition], version, message->value,
 				     message->offset, detail);
 	plan->foreign++;

@@ -4,6 +4,7 @@
 #include "common/terminal.h"
 #include "common/utf8.h"
 #include "kafka/dead_letter.h"
+#include "kafka/header.h"
 #include "kafka/receipts.h"
 
 #include <jansson.h>
@@ -260,12 +261,12 @@ static void receipt_line(const rd_kafka_message_t *message, struct buf *out)
 
 static void dead_letter_line(const rd_kafka_message_t *message, struct buf *out)
 {
-	const str_t redriven = topic_message_header(message, DEAD_LETTER_REDRIVEN);
-	const str_t reason = or_dash(topic_message_header(message, "reason")),
-		    topic = or_dash(topic_message_header(message, "topic")),
-		    partition = or_dash(topic_message_header(message, "partition")),
-		    offset = or_dash(topic_message_header(message, "offset")),
-		    why = excerpt(topic_message_header(message, "detail"));
+	const str_t redriven = topic_message_header(message, header_name(HEADER_REDRIVEN));
+	const str_t reason = or_dash(topic_message_header(message, header_name(HEADER_REASON))),
+		    topic = or_dash(topic_message_header(message, header_name(HEADER_TOPIC))),
+		    partition = or_dash(topic_message_header(message, header_name(HEADER_PARTITION))),
+		    offset = or_dash(topic_message_header(message, header_name(HEADER_OFFSET))),
+		    why = excerpt(topic_message_header(message, header_name(HEADER_DETAIL)));
 	append_time(rd_kafka_message_timestamp(message, NULL), out);
 	terminal_append_line(out,
 			     "  " STR_FMT "  " STR_FMT "/" STR_FMT "/" STR_FMT "%s" STR_FMT "%s  " STR_FMT,
@@ -282,8 +283,8 @@ void topic_message_line(const struct topic_message *message, bool colours, struc
 		advisory_line(message->advisory, colours, out);
 	else if (message->feedback)
 		feedback_line(message, out);
-	else if (str_present(topic_message_header(message->message, RECEIPTS_HEADER)) &&
-		 !str_present(topic_message_header(message->message, "reason")))
+	else if (str_present(topic_message_header(message->message, header_name(HEADER_REDRIVE_RECEIPT))) &&
+		 !str_present(topic_message_header(message->message, header_name(HEADER_REASON))))
 		receipt_line(message->message, out);
 	else
 		dead_letter_line(message->message, out);

@@ -6,6 +6,7 @@
 #include "event/context.h"
 #include "event/incidents.h"
 #include "kafka/dead_letter.h"
+#include "kafka/header.h"
 
 #include <inttypes.h>
 
@@ -25,7 +26,8 @@ struct encode_piece {
 
 static bool is_trace(const char *name)
 {
-	return strcmp(name, "traceparent") == 0 || strcmp(name, "tracestate") == 0;
+	return strcmp(name, header_name(HEADER_TRACEPARENT)) == 0 ||
+	       strcmp(name, header_name(HEADER_TRACESTATE)) == 0;
 }
 
 /* The message's trace context (W3C), each name once. */
@@ -70,16 +72,18 @@ static err_t encode_advisory(struct event *event, const struct advisory *advisor
 {
 	struct output_header *headers = ARENA_ARRAY(event->arena, struct output_header, HEADERS_MAX);
 	size_t count = trace_headers(event, headers);
-	headers[count++] = (struct output_header){ "kind", advisory->kinds[0] };
-	headers[count++] = (struct output_header){ "kinds", joined(event->arena, advisory->kinds,
-								   advisory->kinds_count) };
-	headers[count++] = (struct output_header){ "action", str_from(advisory_action_name(
-								     (enum record_action)advisory->action)) };
-	headers[count++] = (struct output_header){ "application", advisory->application };
+	headers[count++] = (struct output_header){ header_name(HEADER_KIND), advisory->kinds[0] };
+	headers[count++] =
+		(struct output_header){ header_name(HEADER_KINDS),
+					joined(event->arena, advisory->kinds, advisory->kinds_count) };
+	headers[count++] = (struct output_header){ header_name(HEADER_ACTION),
+						   str_from(advisory_action_name(
+							   (enum record_action)advisory->action)) };
+	headers[count++] = (struct output_header){ header_name(HEADER_APPLICATION), advisory->application };
 	if (advisory->level != ENUM_ABSENT)
-		headers[count++] = (struct output_header){
-			"level", str_from(advisory_level_name((enum confidence_level)advisory->level))
-		};
+		headers[count++] = (struct output_header){ header_name(HEADER_LEVEL),
+							   str_from(advisory_level_name(
+								   (enum confidence_level)advisory->level)) };
 	piece->from = event->encoded.len;
 	err_t err = codec_encode_advisory(event->context->codec, advisory, &event->encoded);
 	piece->to = event->encoded.len;
@@ -142,9 +146,9 @@ static size_t add_size_headers(const struct event *event, struct output_header *
 	size_t count = 0;
 	char *digest = arena_alloc(event->arena, DIGEST_HEX_SIZE);
 	hash_sha256_hex(event->raw.ptr, event->raw.len, digest);
-	headers[count++] =
-		(struct output_header){ "length", arena_printf(event->arena, "%zu", event->raw.len) };
-	headers[count++] = (struct output_header){ "sha256", str_from(digest) };
+	headers[count++] = (struct output_header){ header_name(HEADER_LENGTH),
+						   arena_printf(event->arena, "%zu", event->raw.len) };
+	headers[count++] = (struct output_header){ header_name(HEADER_SHA256), str_from(digest) };
 	for (size_t i = 0; i < event->headers_count && count < 2 + DEAD_LETTER_MARKS; i++)
 		if (dead_letter_is_mark(event->headers[i].name) &&
 		    event->headers[i].value.len <= TRACE_VALUE_BYTES)
@@ -166,13 +170,14 @@ static void encode_dead_letter(struct event *event, bool shortened)
 		value.len = SHORTENED_VALUE_BYTES;
 	if (shortened && key.len > SHORTENED_KEY_BYTES)
 		key.len = SHORTENED_KEY_BYTES;
-	headers[count++] = (struct output_header){ "reason", str_from(err_name(event->dead_reason)) };
-	headers[count++] = (struct output_header){ "detail", event->dead_detail };
-	headers[count++] = (struct output_header){ "topic", event->origin.topic };
-	headers[count++] = (struct output_header){ "partition",
-						   arena_printf(arena, "%" PRId32, event->origin.partition) };
 	headers[count++] =
-		(struct output_header){ "offset", arena_printf(arena, "%" PRId64, event->origin.offset) };
+		(struct output_header){ header_name(HEADER_REASON), str_from(err_name(event->dead_reason)) };
+	headers[count++] = (struct output_header){ header_name(HEADER_DETAIL), event->dead_detail };
+	headers[count++] = (struct output_header){ header_name(HEADER_TOPIC), event->origin.topic };
+	headers[count++] = (struct output_header){ header_name(HEADER_PARTITION),
+						   arena_printf(arena, "%" PRId32, event->origin.partition) };
+	headers[count++] = (struct output_header){ header_name(HEADER_OFFSET),
+						   arena_printf(arena, "%" PRId64, event->origin.offset) };
 	event->dead_shortened = shortened;
 	buf_reset(&event->encoded);
 	buf_append_str(&event->encoded, value);

@@ -1,5 +1,7 @@
 #include "kafka/dead_letter.h"
 
+#include "kafka/header.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -48,7 +50,7 @@ static uint32_t read_redriven(const rd_kafka_headers_t *headers)
 	size_t len;
 	int64_t number, largest = 0;
 	for (size_t i = 0; !rd_kafka_header_get_all(headers, i, &name, &value, &len); i++)
-		if (strcmp(name, DEAD_LETTER_REDRIVEN) == 0 && value &&
+		if (strcmp(name, header_name(HEADER_REDRIVEN)) == 0 && value &&
 		    read_number((str_t){ value, len }, REDRIVEN_MAX, &number) && number > largest)
 			largest = number;
 	return (uint32_t)largest;
@@ -57,14 +59,16 @@ static uint32_t read_redriven(const rd_kafka_headers_t *headers)
 bool dead_letter_read(const rd_kafka_headers_t *headers, struct dead_letter *ret_letter)
 {
 	int64_t partition, offset;
-	struct dead_letter letter = { .reason = dead_letter_header(headers, "reason"),
-				      .detail = dead_letter_header(headers, "detail"),
-				      .topic = dead_letter_header(headers, "topic"),
-				      .cut = str_present(dead_letter_header(headers, "length")) ||
-					     str_present(dead_letter_header(headers, "sha256")) };
+	struct dead_letter letter = {
+		.reason = dead_letter_header(headers, header_name(HEADER_REASON)),
+		.detail = dead_letter_header(headers, header_name(HEADER_DETAIL)),
+		.topic = dead_letter_header(headers, header_name(HEADER_TOPIC)),
+		.cut = str_present(dead_letter_header(headers, header_name(HEADER_LENGTH))) ||
+		       str_present(dead_letter_header(headers, header_name(HEADER_SHA256)))
+	};
 	if (!is_reason(letter.reason) || letter.topic.len == 0 ||
-	    !read_number(dead_letter_header(headers, "partition"), INT32_MAX, &partition) ||
-	    !read_number(dead_letter_header(headers, "offset"), INT64_MAX, &offset))
+	    !read_number(dead_letter_header(headers, header_name(HEADER_PARTITION)), INT32_MAX, &partition) ||
+	    !read_number(dead_letter_header(headers, header_name(HEADER_OFFSET)), INT64_MAX, &offset))
 		return false;
 	letter.partition = (int32_t)partition;
 	letter.offset = offset;
@@ -73,25 +77,24 @@ bool dead_letter_read(const rd_kafka_headers_t *headers, struct dead_letter *ret
 	return true;
 }
 
-static bool is_any(const char *name, const char *const *names, size_t count)
+static bool is_any(const char *name, const enum header *headers, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (strcmp(name, names[i]) == 0)
+		if (strcmp(name, header_name(headers[i])) == 0)
 			return true;
 	return false;
 }
 
 bool dead_letter_is_own(const char *name)
 {
-	static const char *const own[] = { "reason", "detail", "topic", "partition",
-					   "offset", "length", "sha256" };
+	static const enum header own[] = { HEADER_REASON, HEADER_DETAIL, HEADER_TOPIC, HEADER_PARTITION,
+					   HEADER_OFFSET, HEADER_LENGTH, HEADER_SHA256 };
 	return is_any(name, own, sizeof own / sizeof *own);
 }
 
 bool dead_letter_is_mark(const char *name)
 {
-	static const char *const marks[] = { DEAD_LETTER_REDRIVEN, DEAD_LETTER_REDRIVEN_FROM,
-					     DEAD_LETTER_REDRIVEN_REASON };
+	static const enum header marks[] = { HEADER_REDRIVEN, HEADER_REDRIVEN_FROM, HEADER_REDRIVEN_REASON };
 	return is_any(name, marks, sizeof marks / sizeof *marks);
 }
 
@@ -105,10 +108,10 @@ rd_kafka_headers_t *dead_letter_event_headers(const rd_kafka_headers_t *headers,
 	size_t len;
 	char text[320];
 	snprintf(text, sizeof text, "%" PRIu32, letter->redriven + 1);
-	rd_kafka_header_add(made, DEAD_LETTER_REDRIVEN, -1, text, -1);
+	rd_kafka_header_add(made, header_name(HEADER_REDRIVEN), -1, text, -1);
 	snprintf(text, sizeof text, "%s/%" PRId32 "/%" PRId64, topic, partition, offset);
-	rd_kafka_header_add(made, DEAD_LETTER_REDRIVEN_FROM, -1, text, -1);
-	rd_kafka_header_add(made, DEAD_LETTER_REDRIVEN_REASON, -1, letter->reason.ptr,
+	rd_kafka_header_add(made, header_name(HEADER_REDRIVEN_FROM), -1, text, -1);
+	rd_kafka_header_add(made, header_name(HEADER_REDRIVEN_REASON), -1, letter->reason.ptr,
 			    (ssize_t)letter->reason.len);
 	for (size_t i = 0; !rd_kafka_header_get_all(headers, i, &name, &value, &len); i++)
 		if (!dead_letter_is_own(name) && !dead_letter_is_mark(name))

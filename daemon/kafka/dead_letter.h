@@ -14,10 +14,7 @@
 #include <librdkafka/rdkafka.h>
 
 /* Marks of an event that was put back: how often, from which dead letter (topic/partition/offset) and which
- * reason that had. */
-#define DEAD_LETTER_REDRIVEN	    "redriven"
-#define DEAD_LETTER_REDRIVEN_FROM   "redriven_from"
-#define DEAD_LETTER_REDRIVEN_REASON "redriven_reason"
+ * reason that had: headers redriven, redriven_from, redriven_reason. */
 enum { DEAD_LETTER_MARKS = 3 };
 
 /* Texts lie in the headers. */

@@ -15,7 +15,6 @@
 
 #include "common/buf.h"
 
-#define RECEIPTS_HEADER	 "redrive_receipt"
 #define RECEIPTS_VERSION "1"
 
 struct receipts;

@@ -3,6 +3,7 @@
 #include "common/arena.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "kafka/header.h"
 #include "kafka/producer.h"
 #include "kafka/receipts.h"
 #include "kafka/rights.h"
@@ -364,7 +365,7 @@ static bool produce_receipts(struct redriver *redriver, const struct redriven *b
 		_cleanup_(buf_free) struct buf value = BUF_INIT;
 		receipts_write(offsets, offsets_count, &value);
 		rd_kafka_headers_t *headers = rd_kafka_headers_new(1);
-		rd_kafka_header_add(headers, RECEIPTS_HEADER, -1, RECEIPTS_VERSION, -1);
+		rd_kafka_header_add(headers, header_name(HEADER_REDRIVE_RECEIPT), -1, RECEIPTS_VERSION, -1);
 		rd_kafka_resp_err_t code = produce(redriver, redriver->letters, batch[i].partition, STR_NONE,
 						   buf_str(&value), headers, &redriver->receipt_refusal);
 		rd_kafka_headers_destroy(headers);

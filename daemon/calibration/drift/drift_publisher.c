@@ -3,6 +3,7 @@
 #include "calibration/count/store.h"
 #include "calibration/store/sequences.h"
 #include "common/list.h"
+#include "kafka/header.h"
 
 #include <math.h>
 #include <time.h>
@@ -260,14 +261,15 @@ static rd_kafka_resp_err_t produce(struct drift_publisher *drift_publisher, cons
 				   str_t application, struct announcement *announcement)
 {
 	const char *kind = advisory_kind_name(ADVISORY_CALIBRATION_DRIFT);
-	return rd_kafka_producev(drift_publisher->producer, RD_KAFKA_V_TOPIC(drift_publisher->topic),
-				 RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
-				 RD_KAFKA_V_KEY(announcement->id, strlen(announcement->id)),
-				 RD_KAFKA_V_VALUE(value->data, value->len),
-				 RD_KAFKA_V_HEADER("kind", kind, (ssize_t)strlen(kind)),
-				 RD_KAFKA_V_HEADER("kinds", kind, (ssize_t)strlen(kind)),
-				 RD_KAFKA_V_HEADER("application", application.ptr, (ssize_t)application.len),
-				 RD_KAFKA_V_OPAQUE(announcement), RD_KAFKA_V_END);
+	return rd_kafka_producev(
+		drift_publisher->producer, RD_KAFKA_V_TOPIC(drift_publisher->topic),
+		RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+		RD_KAFKA_V_KEY(announcement->id, strlen(announcement->id)),
+		RD_KAFKA_V_VALUE(value->data, value->len),
+		RD_KAFKA_V_HEADER(header_name(HEADER_KIND), kind, (ssize_t)strlen(kind)),
+		RD_KAFKA_V_HEADER(header_name(HEADER_KINDS), kind, (ssize_t)strlen(kind)),
+		RD_KAFKA_V_HEADER(header_name(HEADER_APPLICATION), application.ptr, (ssize_t)application.len),
+		RD_KAFKA_V_OPAQUE(announcement), RD_KAFKA_V_END);
 }
 
 /* An idempotent producer that has failed for good takes nothing any more: the next attempt has a new one. */

@@ -1,5 +1,6 @@
 #include "command/redrive_plan.h"
 
+#include "kafka/header.h"
 #include "kafka/receipts.h"
 
 #include <setjmp.h>
@@ -24,7 +25,7 @@ static rd_kafka_headers_t *headers_of(const struct put *put)
 {
 	rd_kafka_headers_t *headers = rd_kafka_headers_new(8);
 	if (put->receipt) {
-		rd_kafka_header_add(headers, RECEIPTS_HEADER, -1, RECEIPTS_VERSION, -1);
+		rd_kafka_header_add(headers, header_name(HEADER_REDRIVE_RECEIPT), -1, RECEIPTS_VERSION, -1);
 		return headers;
 	}
 	if (put->redriven)
@@ -193,7 +194,7 @@ static void receipts_are_told_apart(void **state)
 	char key[32];
 	put.offset = 20;
 	rd_kafka_headers_t *headers = headers_of(&put);
-	rd_kafka_header_add(headers, RECEIPTS_HEADER, -1, RECEIPTS_VERSION, -1);
+	rd_kafka_header_add(headers, header_name(HEADER_REDRIVE_RECEIPT), -1, RECEIPTS_VERSION, -1);
 	struct redrive_message message = message_of(&put, key, headers);
 	message.value = STR("0 8");
 	assert_int_equal(redrive_plan_add(plan, &message, NULL), ERR_OK);
