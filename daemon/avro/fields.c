@@ -29,7 +29,10 @@ void field_init(const struct field *field, void *record)
 	void *at = field_at(field, record);
 	switch (field->kind) {
 	case FIELD_BOOL:
-		memset(at, 0, field_nullable(field) ? sizeof(opt_bool_t) : sizeof(bool));
+		if (field_nullable(field))
+			*(opt_bool_t *)at = (opt_bool_t)OPT_NONE;
+		else
+			*(bool *)at = field->fallback != 0;
 		break;
 	case FIELD_LONG:
 	case FIELD_TIME:

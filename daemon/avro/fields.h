@@ -55,7 +55,7 @@ struct field {
 	const struct record_type *record;  /* FIELD_RECORD */
 	const struct enumeration *symbols; /* FIELD_ENUM */
 	size_t unknown_offset; /* FIELD_ENUM: a str_t for a symbol that is none of ours; 0: it is forgotten */
-	int64_t fallback;      /* default of a FIELD_LONG or FIELD_ENUM that is not required */
+	int64_t fallback;      /* default of a FIELD_BOOL, FIELD_LONG or FIELD_ENUM that is not required */
 };
 
 extern const struct record_type GENERATED_QUERY_RECORD;
