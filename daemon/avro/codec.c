@@ -28,7 +28,8 @@ struct codec {
 	size_t max_event_bytes;
 	struct bounds_limits limits;
 	struct codec_writer *writers;
-	uint64_t fingerprints[RECORD_COUNT_]; /* of the compiled-in schemas */
+	struct schema *readers[RECORD_COUNT_]; /* the compiled-in schemas, with their aliases */
+	uint64_t fingerprints[RECORD_COUNT_];  /* of the compiled-in schemas */
 };
 
 DEFINE_CLEANUP(DIR, dir_cleanup, closedir)
@@ -57,8 +58,8 @@ static err_t add_writer(struct codec *codec, str_t text, uint64_t *ret_fingerpri
 	writer->fingerprint = fingerprint;
 	writer->schema = schema;
 	for (int id = 0; id < RECORD_COUNT_; id++)
-		plan_make(schema, builtin_record((enum record_id)id), codec->arena, &writer->plans[id],
-			  &writer->refusals[id]);
+		plan_make(schema, codec->readers[id], builtin_record((enum record_id)id), codec->arena,
+			  &writer->plans[id], &writer->refusals[id]);
 	writer->next = codec->writers;
 	codec->writers = writer;
 	return ERR_OK;
@@ -116,14 +117,16 @@ static err_t add_directory(struct codec *codec, const char *path, struct err_det
 
 static err_t add_builtin(struct codec *codec, enum record_id id, struct err_detail *detail)
 {
-	err_t err = add_writer(codec, builtin_schema(id), &codec->fingerprints[id], detail);
-	if (err)
-		return err;
-	const struct codec_writer *writer = find_writer(codec, codec->fingerprints[id]);
-	if (!writer->plans[id] || !encode_matches(writer->schema->root, builtin_record(id)))
-		return err_fail(detail, ERR_AVRO_CODEC, "the compiled-in schema of %s differs from its table",
-				builtin_record(id)->name);
-	return ERR_OK;
+	return add_writer(codec, builtin_schema(id), &codec->fingerprints[id], detail);
+}
+
+static err_t parse_builtin(struct codec *codec, enum record_id id, struct err_detail *detail)
+{
+	err_t err = schema_parse(builtin_schema(id), &codec->readers[id], detail);
+	if (!err && !encode_matches(codec->readers[id]->root, builtin_record(id)))
+		err = err_fail(detail, ERR_AVRO_CODEC, "the compiled-in schema of %s differs from its table",
+			       builtin_record(id)->name);
+	return err;
 }
 
 err_t codec_new(const struct codec_options *options, struct codec **ret_codec, struct err_detail *detail)
@@ -142,6 +145,8 @@ err_t codec_new(const struct codec_options *options, struct codec **ret_codec, s
 			"records cannot be written with Confluent framing: it needs a schema registry");
 	err_t err = ERR_OK;
 	for (int id = 0; id < RECORD_COUNT_ && !err; id++)
+		err = parse_builtin(codec, (enum record_id)id, detail);
+	for (int id = 0; id < RECORD_COUNT_ && !err; id++)
 		err = add_builtin(codec, (enum record_id)id, detail);
 	uint64_t fingerprint;
 	for (size_t i = 0; !err && str_present(builtin_former_schema(i)); i++)
@@ -159,6 +164,8 @@ void codec_free(struct codec *codec)
 		return;
 	for (const struct codec_writer *writer = codec->writers; writer; writer = writer->next)
 		schema_free(writer->schema);
+	for (int id = 0; id < RECORD_COUNT_; id++)
+		schema_free(codec->readers[id]);
 	arena_free(codec->arena);
 	free(codec);
 }

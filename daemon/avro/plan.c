@@ -3,18 +3,29 @@
 #include "common/hash.h"
 #include "common/utf8.h"
 
+#define PLANS_MAX 200000u
+
 /* What one writer's value becomes. */
 struct plan {
 	const struct schema_node *node;
 	const struct field *field; /* NULL: skipped */
 	struct plan *children;	   /* of each field or branch; of the items or values */
 	const int *symbols;	   /* our index of each of the writer's symbols, or −1 */
-	bool unreadable;	   /* a branch of a union that the field cannot hold */
+	int instead;		   /* our index of what stands for those that we do not have, or −1 */
+	bool unreadable;	   /* whatever comes is refused */
 };
 
 struct planner {
 	struct arena *arena;
+	struct hash_map made; /* struct plan_key → struct plan */
+	size_t count;
 	struct err_detail *detail;
+};
+
+/* What a plan follows from: writers may use a type in many places, and that in ever more. */
+struct plan_key {
+	const struct schema_node *node, *reader;
+	const struct field *field;
 };
 
 struct decoder {
@@ -24,8 +35,8 @@ struct decoder {
 	struct err_detail *detail;
 };
 
-static err_t plan_value(struct planner *planner, const struct schema_node *node, const struct field *field,
-			struct plan *plan);
+static err_t plan_value(struct planner *planner, const struct schema_node *node,
+			const struct schema_node *reader, const struct field *field, struct plan *plan);
 
 /* Schema resolution by kind: same type, or a promotion. */
 static bool readable(enum field_kind kind, enum schema_type type)
@@ -52,104 +63,172 @@ static bool readable(enum field_kind kind, enum schema_type type)
 	return false;
 }
 
-static const struct field *field_named(const struct record_type *type, str_t name)
+static bool is_alias(str_t name, const struct schema_aliases *aliases)
 {
-	for (size_t i = 0; i < type->count; i++)
-		if (str_is(name, type->fields[i].name))
-			return &type->fields[i];
-	return NULL;
-}
-
-static bool writer_has(const struct schema_node *node, const char *name)
-{
-	for (size_t i = 0; i < node->count; i++)
-		if (str_is(node->labels[i], name))
+	for (size_t i = 0; i < aliases->count; i++)
+		if (str_equal(aliases->names[i], name))
 			return true;
 	return false;
 }
 
-static err_t plan_record(struct planner *planner, const struct schema_node *node,
-			 const struct record_type *type, struct plan *plan)
+static str_t unqualified(str_t name)
 {
+	const char *dot = memrchr(name.ptr, '.', name.len);
+	return dot ? (str_t){ dot + 1, (size_t)(name.ptr + name.len - dot - 1) } : name;
+}
+
+static bool names_match(const struct schema_node *node, const struct schema_node *reader)
+{
+	return str_equal(unqualified(node->name), unqualified(reader->name)) ||
+	       is_alias(node->name, &reader->aliases);
+}
+
+/* The place of the reader's field that the writer's of this name is, or the count: there is none. A name that
+ * the reader has comes before an alias. */
+static size_t field_meant(const struct schema_node *reader, str_t name, bool by_alias)
+{
+	for (size_t i = 0; i < reader->count; i++)
+		if (str_equal(reader->labels[i], name))
+			return i;
+	for (size_t i = 0; by_alias && i < reader->count; i++)
+		if (is_alias(name, &reader->others[i]))
+			return i;
+	return reader->count;
+}
+
+static err_t refuse_twice(struct planner *planner, const struct schema_node *node, const char *name)
+{
+	return err_fail(planner->detail, ERR_SCHEMA_INCOMPATIBLE,
+			"the writer's schema has the field \"%s\" of its record " STR_FMT
+			" twice, once by another name for it",
+			name, STR_ARG(node->name));
+}
+
+static err_t plan_record(struct planner *planner, const struct schema_node *node,
+			 const struct schema_node *reader, const struct record_type *type, struct plan *plan)
+{
+	bool by_alias = names_match(node, reader);
+	bool *found = ARENA_ARRAY(planner->made.arena, bool, type->count);
+	plan->children = ARENA_ARRAY(planner->arena, struct plan, node->count);
+	for (size_t i = 0; i < node->count; i++) {
+		size_t place = field_meant(reader, node->labels[i], by_alias);
+		plan->children[i].node = node->children[i];
+		if (place == reader->count)
+			continue;
+		if (found[place])
+			return refuse_twice(planner, node, type->fields[place].name);
+		found[place] = true;
+		err_t err = plan_value(planner, node->children[i], reader->children[place],
+				       &type->fields[place], &plan->children[i]);
+		if (err)
+			return err;
+	}
 	for (size_t i = 0; i < type->count; i++)
-		if ((type->fields[i].flags & FIELD_REQUIRED) && !writer_has(node, type->fields[i].name))
+		if ((type->fields[i].flags & FIELD_REQUIRED) && !found[i])
 			return err_fail(planner->detail, ERR_SCHEMA_INCOMPATIBLE,
 					"the writer's schema has no field \"%s\" in its record " STR_FMT
 					", read as %s",
 					type->fields[i].name, STR_ARG(node->name), type->name);
-	plan->children = ARENA_ARRAY(planner->arena, struct plan, node->count);
-	for (size_t i = 0; i < node->count; i++) {
-		const struct field *field = field_named(type, node->labels[i]);
-		plan->children[i].node = node->children[i];
-		err_t err =
-			field ? plan_value(planner, node->children[i], field, &plan->children[i]) : ERR_OK;
-		if (err)
-			return err;
-	}
 	return ERR_OK;
 }
 
-static bool null_readable(const struct field *field)
-{
-	return !(field->flags & FIELD_REQUIRED);
-}
-
-static err_t plan_union(struct planner *planner, const struct schema_node *node, const struct field *field,
-			struct plan *plan)
+/* Of a union the branches that can be read, at least one; which comes is seen when it does. */
+static err_t plan_union(struct planner *planner, const struct schema_node *node,
+			const struct schema_node *reader, const struct field *field, struct plan *plan)
 {
 	bool any = false;
-	err_t first = ERR_OK;
+	err_t first = ERR_SCHEMA_INCOMPATIBLE;
 	plan->children = ARENA_ARRAY(planner->arena, struct plan, node->count);
+	if (node->count == 0)
+		return err_fail(planner->detail, first,
+				"the writer's schema has a union of nothing for the field \"%s\"",
+				field->name);
 	for (size_t i = 0; i < node->count; i++) {
-		err_t err = plan_value(planner, node->children[i], field, &plan->children[i]);
+		err_t err = plan_value(planner, node->children[i], reader, field, &plan->children[i]);
 		plan->children[i].unreadable = err != ERR_OK;
 		any = any || !err;
-		if (err && node->children[i]->type != SCHEMA_NULL)
-			first = err;
 	}
-	return any ? ERR_OK : first ? first : ERR_SCHEMA_INCOMPATIBLE;
+	return any ? ERR_OK : first;
 }
 
-static void plan_enum(struct planner *planner, const struct schema_node *node, const struct field *field,
-		      struct plan *plan)
+static err_t plan_enum(struct planner *planner, const struct schema_node *node,
+		       const struct schema_node *reader, const struct field *field, struct plan *plan)
 {
+	if (!names_match(node, reader))
+		return err_fail(planner->detail, ERR_SCHEMA_INCOMPATIBLE,
+				"the writer's schema has the enumeration " STR_FMT
+				" for the field \"%s\", which is " STR_FMT ": name it so",
+				STR_ARG(node->name), field->name, STR_ARG(reader->name));
 	int *symbols = ARENA_ARRAY(planner->arena, int, node->count);
 	for (size_t i = 0; i < node->count; i++)
 		symbols[i] = field_enumeration_find(field->symbols, node->labels[i]);
 	plan->symbols = symbols;
+	plan->instead =
+		str_present(reader->instead) ? field_enumeration_find(field->symbols, reader->instead) : -1;
+	return ERR_OK;
 }
 
-static err_t plan_value(struct planner *planner, const struct schema_node *node, const struct field *field,
-			struct plan *plan)
+static err_t plan_content(struct planner *planner, const struct schema_node *node,
+			  const struct schema_node *reader, const struct field *field, struct plan *plan)
 {
-	plan->node = node;
-	plan->field = field;
 	if (node->type == SCHEMA_UNION)
-		return plan_union(planner, node, field, plan);
-	if (node->type == SCHEMA_NULL ? !null_readable(field) : !readable(field->kind, node->type))
+		return plan_union(planner, node, reader, field, plan);
+	if (node->type == SCHEMA_NULL ? !field_nullable(field) : !readable(field->kind, node->type))
 		return err_fail(planner->detail, ERR_SCHEMA_INCOMPATIBLE,
 				"the writer's schema has a %s for the field \"%s\"",
 				schema_type_name(node->type), field->name);
+	if (field_nullable(field))
+		reader = reader->children[1];
 	if (node->type == SCHEMA_RECORD)
-		return plan_record(planner, node, field->record, plan);
+		return plan_record(planner, node, reader, field->record, plan);
 	if (node->type == SCHEMA_ENUM)
-		plan_enum(planner, node, field, plan);
+		return plan_enum(planner, node, reader, field, plan);
 	if (node->type != SCHEMA_ARRAY && node->type != SCHEMA_MAP)
 		return ERR_OK;
 	plan->children = ARENA_NEW(planner->arena, struct plan);
-	return plan_value(planner, node->children[0], field->item, plan->children);
+	plan->children->unreadable = plan_value(planner, node->children[0], reader->children[0], field->item,
+						plan->children) != ERR_OK;
+	return ERR_OK;
 }
 
-err_t plan_make(const struct schema *schema, const struct record_type *type, struct arena *arena,
-		const struct plan **ret_plan, struct err_detail *detail)
+static err_t plan_value(struct planner *planner, const struct schema_node *node,
+			const struct schema_node *reader, const struct field *field, struct plan *plan)
 {
-	struct planner planner = { arena, detail };
+	struct plan_key *place = ARENA_NEW(planner->made.arena, struct plan_key);
+	*place = (struct plan_key){ node, reader, field };
+	str_t key = { (const char *)place, sizeof *place };
+	const struct plan *made = hash_map_get(&planner->made, key);
+	if (made) {
+		*plan = *made;
+		return made->unreadable ? ERR_SCHEMA_INCOMPATIBLE : ERR_OK;
+	}
+	planner->count += 1 + node->count;
+	if (planner->count > PLANS_MAX)
+		return ERR_SCHEMA_INCOMPATIBLE;
+	plan->node = node;
+	plan->field = field;
+	err_t err = plan_content(planner, node, reader, field, plan);
+	plan->unreadable = err != ERR_OK;
+	hash_map_set(&planner->made, key, plan);
+	return err;
+}
+
+err_t plan_make(const struct schema *writer, const struct schema *reader, const struct record_type *type,
+		struct arena *arena, const struct plan **ret_plan, struct err_detail *detail)
+{
+	_cleanup_(arena_cleanup) struct arena *made = arena_new();
+	struct planner planner = { .arena = arena, .detail = detail };
 	struct field *root = ARENA_NEW(arena, struct field);
 	*root = (struct field){
 		.name = type->name, .kind = FIELD_RECORD, .flags = FIELD_REQUIRED, .record = type
 	};
 	struct plan *plan = ARENA_NEW(arena, struct plan);
-	err_t err = plan_value(&planner, schema->root, root, plan);
+	hash_map_init(&planner.made, made, 256);
+	err_t err = plan_value(&planner, writer->root, reader->root, root, plan);
+	if (planner.count > PLANS_MAX)
+		return err_fail(detail, ERR_SCHEMA_INCOMPATIBLE,
+				"the writer's schema has too many types and fields to be read as %s",
+				type->name);
 	if (!err)
 		*ret_plan = plan;
 	return err;
@@ -219,7 +298,7 @@ static err_t decode_bool(struct decoder *decoder, const struct field *field, voi
 	return err;
 }
 
-/* The writer's symbol; one that we do not know becomes the default where there is one. */
+/* The writer's symbol; for one that we do not know, another or the default where there is one. */
 static err_t decode_enum(struct decoder *decoder, const struct plan *plan, void *record)
 {
 	int32_t index;
@@ -229,12 +308,14 @@ static err_t decode_enum(struct decoder *decoder, const struct plan *plan, void 
 	if (index < 0 || (size_t)index >= plan->node->count)
 		return refuse(decoder, plan->field, "no symbol of its enumeration");
 	int symbol = plan->symbols[index];
+	if (symbol < 0 && plan->instead < 0 && (plan->field->flags & FIELD_REQUIRED))
+		return refuse(decoder, plan->field, "a symbol that this version does not know");
+	if (symbol < 0) {
+		field_set_unknown(plan->field, record, plan->node->labels[index], decoder->arena);
+		symbol = plan->instead;
+	}
 	if (symbol >= 0)
 		*(int *)field_at(plan->field, record) = symbol;
-	else if (plan->field->flags & FIELD_REQUIRED)
-		return refuse(decoder, plan->field, "a symbol that this version does not know");
-	else
-		field_set_unknown(plan->field, record, plan->node->labels[index], decoder->arena);
 	return ERR_OK;
 }
 
@@ -377,14 +458,16 @@ static err_t decode_union(struct decoder *decoder, const struct plan *plan, void
 	err_t err = wire_int(&decoder->wire, &branch);
 	if (err)
 		return err;
-	if (branch < 0 || (size_t)branch >= plan->node->count || plan->children[branch].unreadable)
-		return refuse(decoder, plan->field, "a value of a type that it cannot hold");
+	if (branch < 0 || (size_t)branch >= plan->node->count)
+		return refuse(decoder, plan->field, "no branch of its union");
 	return decode_value(decoder, &plan->children[branch], record);
 }
 
 static err_t decode_value(struct decoder *decoder, const struct plan *plan, void *record)
 {
 	const struct field *field = plan->field;
+	if (plan->unreadable)
+		return refuse(decoder, field, "a value of a type that it cannot hold");
 	switch (plan->node->type) {
 	case SCHEMA_NULL:
 		field_init(field, record);

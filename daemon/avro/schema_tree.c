@@ -151,6 +151,21 @@ static err_t parse_union(struct schema_parser *parser, const json_t *json, str_t
 	return ERR_OK;
 }
 
+/* Those that could be names; others could not be meant by any writer. `namespace`: of a type's, which are
+ * full names; absent for a field's. */
+static struct schema_aliases parse_aliases(struct schema_parser *parser, const json_t *json, str_t namespace)
+{
+	const json_t *list = json_object_get(json, "aliases");
+	struct schema_aliases aliases = { NULL, 0 };
+	aliases.names = ARENA_ARRAY(parser->schema->arena, str_t, json_array_size(list));
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		str_t name = json_text(json_array_get(list, i));
+		if (name_valid(name))
+			aliases.names[aliases.count++] = full_name(parser, name, namespace);
+	}
+	return aliases;
+}
+
 /* The node of a named type, entered under its full name so that its own fields may refer to it. */
 static err_t define(struct schema_parser *parser, const json_t *json, enum schema_type type, str_t namespace,
 		    struct schema_node **ret_node)
@@ -163,6 +178,7 @@ static err_t define(struct schema_parser *parser, const json_t *json, enum schem
 		return refuse(parser, "not a name:", name);
 	struct schema_node *node = node_new(parser, type);
 	node->name = full_name(parser, name, namespace);
+	node->aliases = parse_aliases(parser, json, namespace_of(node->name));
 	enum schema_type reserved;
 	if (primitive(node->name, &reserved))
 		return refuse(parser, "the name of a primitive type is taken:", name);
@@ -189,6 +205,7 @@ static err_t parse_field(struct schema_parser *parser, const json_t *json, struc
 	if (label_taken(node, index, name))
 		return refuse(parser, "a record has two fields", name);
 	node->labels[index] = arena_str(parser->schema->arena, name);
+	node->others[index] = parse_aliases(parser, json, STR_NONE);
 	const json_t *type = json_object_get(json, "type");
 	if (!type)
 		return refuse(parser, "no type is given for the field", name);
@@ -208,6 +225,7 @@ static err_t parse_record(struct schema_parser *parser, const json_t *json, str_
 	size_t count = json_array_size(fields);
 	node->children = ARENA_ARRAY(parser->schema->arena, struct schema_node *, count);
 	node->labels = ARENA_ARRAY(parser->schema->arena, str_t, count);
+	node->others = ARENA_ARRAY(parser->schema->arena, struct schema_aliases, count);
 	bool empty = true;
 	for (size_t i = 0; i < count; i++) {
 		err = parse_field(parser, json_array_get(fields, i), node, i, depth);
@@ -239,6 +257,9 @@ static err_t parse_enum(struct schema_parser *parser, const json_t *json, str_t 
 			return refuse(parser, "not a symbol, or twice the same:", symbol);
 		node->labels[i] = arena_str(parser->schema->arena, symbol);
 	}
+	str_t instead = json_text(json_object_get(json, "default"));
+	if (str_present(instead) && label_taken(node, count, instead))
+		node->instead = arena_str(parser->schema->arena, instead);
 	node->count = count;
 	*ret_node = node;
 	return ERR_OK;

@@ -1,6 +1,6 @@
 /*
  * Avro schemas as a tree, parsed from JSON: what the canonical form, the bounds check and the decoding plans
- * walk. Defaults, aliases, docs and logical types are left out, as they do not change what the bytes mean.
+ * walk. Defaults of fields, docs and logical types are left out, as they do not change what the bytes mean.
  *
  * (Not named schema.h: the Avro library has an avro/schema.h.) A recursive schema is a graph: a reference to
  * a named type is the node of its definition. Immutable once parsed, and then safe in any thread.
@@ -27,15 +27,23 @@ enum schema_type {
 	SCHEMA_TYPE_COUNT_
 };
 
+struct schema_aliases {
+	str_t *names;
+	size_t count;
+};
+
 struct schema_node {
 	enum schema_type type;
 	str_t name;		       /* full name of a record, enum or fixed */
+	struct schema_aliases aliases; /* of the same: full names */
 	size_t count;		       /* fields, branches or symbols; 1 for an array or map */
 	struct schema_node **children; /* of each field or branch; items or values; NULL for an enum */
 	str_t *labels;		       /* names of fields or symbols */
-	size_t size_bytes;	       /* of a fixed */
-	size_t number;		       /* 0, 1, … in order of definition, over the whole schema */
-	bool empty;		       /* its values take no bytes at all */
+	struct schema_aliases *others; /* aliases of each field of a record */
+	str_t instead;	   /* the symbol that an enum has for those that it does not know; or absent */
+	size_t size_bytes; /* of a fixed */
+	size_t number;	   /* 0, 1, … in order of definition, over the whole schema */
+	bool empty;	   /* its values take no bytes at all */
 };
 
 struct schema {

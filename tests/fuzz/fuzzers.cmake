@@ -1,6 +1,7 @@
 fuzzer(audit proof 10) # small: soon through
 fuzzer(avro decode)
 fuzzer(avro json)
+fuzzer(avro resolve)
 fuzzer(calibration replay)
 fuzzer(compare rows)
 fuzzer(config text)

@@ -16,4 +16,5 @@ harness(result_oracle SOURCES oracles/result_oracle.c mutators/result_rewrites.c
 
 test_program(trial_broker SOURCES harness/servers/trial_broker.c WITH PkgConfig::RDKAFKA IN harness)
 test_program(avro_tool SOURCES harness/fixtures/avro_tool.c WITH assayd_avro IN harness)
+test_program(resolve_tool SOURCES harness/fixtures/resolve_tool.c WITH assayd_avro IN harness)
 test_program(audit_tool SOURCES harness/fixtures/audit_tool.c WITH assayd_audit IN harness)

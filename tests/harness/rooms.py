@@ -4,6 +4,6 @@ import pathlib
 import sys
 
 HARNESS = pathlib.Path(__file__).resolve().parent
-ROOMS = ("servers", "oracles", "fixtures", "house")
+ROOMS = ("servers", "oracles", "fixtures", "mutators", "house")
 
 sys.path[:0] = [str(HARNESS / room) for room in ROOMS]

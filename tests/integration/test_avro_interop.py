@@ -13,7 +13,9 @@ import avro.io
 import avro.schema
 import pytest
 
+import avro_resolution
 import wire
+from conftest import required
 from daemon import BINARY
 
 UTC = datetime.timezone.utc
@@ -246,6 +248,15 @@ def test_reader_of_another_version(change):
     if change is newer:
         assert read["tags"] == [] and read["trace"] is None and read["model"] == "m"
         assert read["dialect"] == "SQLITE"
+
+
+def test_resolution_is_that_of_apache():
+    """Other schemas' data is read to the value that Apache's own resolution has, or by neither; tests/long/evolution tries
+    10,000 pairs."""
+    resolve_tool = pathlib.Path(tool_path()).with_name("resolve_tool")
+    counts, different = required(lambda: avro_resolution.compare(resolve_tool, range(500)))
+    assert not different, different[0]
+    assert counts["same"] > 350 and counts["refused"] > 30, counts
 
 
 def test_blocks_with_sizes():

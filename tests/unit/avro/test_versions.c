@@ -1,10 +1,14 @@
 /* Readers and writers a version apart: data of other schemas than ours, read into our structs. */
 #include "support.h"
 
+#include "avro/builtin.h"
 #include "avro/canonical.h"
 #include "avro/codec.h"
 #include "avro/framing.h"
+#include "avro/json.h"
 #include "avro/plan.h"
+
+#include <jansson.h>
 
 #define FIELD(name, type) "{\"name\":\"" name "\",\"type\":" type "}"
 #define RECORD(name, ...) "{\"type\":\"record\",\"name\":\"" name "\",\"fields\":[" __VA_ARGS__ "]}"
@@ -14,22 +18,30 @@
 		"question", "\"string\"") "," FIELD("sql", "\"string\"")
 #define NEEDED_DATA "\2e\2\2a\2q\2s"
 
-/* Reads one record of the writer's schema; NULL and the error when it cannot be. */
-static struct generated_query *read_as_query(const char *schema_text, str_t data, struct arena *arena,
-					     err_t *ret_err, struct err_detail *detail)
+/* Reads one record of the writer's schema by a reader's; NULL and the error when it cannot be. */
+static struct generated_query *read_by(const char *reader_text, const char *schema_text, str_t data,
+				       struct arena *arena, err_t *ret_err, struct err_detail *detail)
 {
 	const struct bounds_limits limits = { BOUNDS_MAX_ITEMS, BOUNDS_MAX_DEPTH };
 	struct schema *schema = parse_schema(schema_text);
+	struct schema *reader = parse_schema(reader_text);
 	struct generated_query *query = ARENA_NEW(arena, struct generated_query);
 	const struct plan *plan;
 	fields_init(&GENERATED_QUERY_RECORD, query);
-	*ret_err = plan_make(schema, &GENERATED_QUERY_RECORD, arena, &plan, detail);
+	*ret_err = plan_make(schema, reader, &GENERATED_QUERY_RECORD, arena, &plan, detail);
+	schema_free(reader);
 	if (!*ret_err)
 		*ret_err = bounds_check(schema->root, data.ptr, data.len, &limits, detail);
 	if (!*ret_err)
 		*ret_err = plan_decode(plan, data, &limits, arena, query, detail);
 	schema_free(schema);
 	return *ret_err ? NULL : query;
+}
+
+static struct generated_query *read_as_query(const char *schema, str_t data, struct arena *arena,
+					     err_t *ret_err, struct err_detail *detail)
+{
+	return read_by(builtin_schema(RECORD_QUERY).ptr, schema, data, arena, ret_err, detail);
 }
 
 static struct generated_query *must_read(const char *schema, str_t data, struct arena *arena)
@@ -126,7 +138,7 @@ static void test_promotions(void **state)
 	}
 }
 
-#define DIALECTS_LATER "{\"type\":\"enum\",\"name\":\"D\",\"symbols\":[\"ORACLE\",\"SQLITE\"]}"
+#define DIALECTS_LATER "{\"type\":\"enum\",\"name\":\"Dialect\",\"symbols\":[\"ORACLE\",\"SQLITE\"]}"
 #define CHUNKS(source)                                                                                       \
 	FIELD("retrieval",                                                                                   \
 	      RECORD("Ret", FIELD("chunks", "{\"type\":\"array\",\"items\":" RECORD(                         \
@@ -139,8 +151,9 @@ static void test_unknown_symbols(void **state)
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	static const char DIALECT[] = RECORD("Q", NEEDED "," FIELD("dialect", DIALECTS_LATER));
 	static const char SOURCE[] = RECORD(
-		"Q", NEEDED
-		"," CHUNKS("{\"type\":\"enum\",\"name\":\"S\",\"symbols\":[\"BLOG\",\"GOVERNMENT\"]}"));
+		"Q",
+		NEEDED "," CHUNKS(
+			"{\"type\":\"enum\",\"name\":\"SourceType\",\"symbols\":[\"BLOG\",\"GOVERNMENT\"]}"));
 	const struct generated_query *query = must_read(DIALECT, BYTES(NEEDED_DATA "\0"), arena);
 	assert_int_equal(query->dialect, ENUM_ABSENT);
 	assert_string_equal(query->unknown_dialect.ptr, "ORACLE"); /* it can be told */
@@ -161,17 +174,20 @@ static void test_unknown_symbol_where_one_is_needed(void **state)
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	const struct bounds_limits limits = { BOUNDS_MAX_ITEMS, BOUNDS_MAX_DEPTH };
 	struct schema *schema = parse_schema(RECORD(
-		"A", FIELD("advisory_id", "\"string\"") "," FIELD(
-			     "kind",
-			     "{\"type\":\"enum\",\"name\":\"K\",\"symbols\":[\"NEW_KIND\",\"UNSAFE_QUERY\"]"
-			     "}") "," FIELD("event_type",
-					    "\"string\"") "," FIELD("raised_at",
-								    "\"long\"") "," FIELD("summary",
-											  "\"string\"")));
+		"A",
+		FIELD("advisory_id", "\"string\"") "," FIELD(
+			"kind", "{\"type\":\"enum\",\"name\":\"AdvisoryKind\",\"symbols\":[\"NEW_KIND\","
+				"\"UNSAFE_QUERY\"]"
+				"}") "," FIELD("event_type",
+					       "\"string\"") "," FIELD("raised_at",
+								       "\"long\"") "," FIELD("summary",
+											     "\"string\"")));
 	const struct plan *plan;
 	struct advisory advisory;
 	struct err_detail detail = { "" };
-	assert_int_equal(plan_make(schema, &ADVISORY_RECORD, arena, &plan, NULL), ERR_OK);
+	struct schema *reader = parse_schema(builtin_schema(RECORD_ADVISORY).ptr);
+	assert_int_equal(plan_make(schema, reader, &ADVISORY_RECORD, arena, &plan, NULL), ERR_OK);
+	schema_free(reader);
 	fields_init(&ADVISORY_RECORD, &advisory);
 	assert_int_equal(plan_decode(plan, BYTES("\0\2\0\0\0"), &limits, arena, &advisory, &detail), ERR_OK);
 	assert_int_equal(advisory.kind, ADVISORY_UNSAFE_QUERY);
@@ -179,6 +195,174 @@ static void test_unknown_symbol_where_one_is_needed(void **state)
 			 ERR_AVRO_VALUE);
 	assert_non_null(strstr(detail.message, "\"kind\""));
 	schema_free(schema);
+}
+
+/* What the reader has other names for, and what it has for a symbol that it does not know. */
+static void test_names_of_the_reader(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	_cleanup_(buf_free) struct buf reader = BUF_INIT;
+	static const char DIALECT[] = "\"name\": \"Dialect\",", SQL[] = "\"name\": \"sql\",";
+	static const struct {
+		const char *schema;
+		str_t data;
+		err_t err;
+		const char *message;
+	} CASES[] = {
+		/* other names of fields, in a record of the reader's name, and of an enumeration */
+		{ RECORD("com.example.GeneratedQuery",
+			 FIELD("text", "\"string\"") "," FIELD("event_id", "\"string\"") "," FIELD(
+				 "occurred_at",
+				 "\"long\"") "," FIELD("application",
+						       "\"string\"") "," FIELD("question",
+									       "\"string\"") "," FIELD("diale"
+												       "ct",
+												       "{\"ty"
+												       "pe\":"
+												       "\"enu"
+												       "m\","
+												       "\"nam"
+												       "e\":"
+												       "\"x."
+												       "Langu"
+												       "age\""
+												       ","
+												       "\"sym"
+												       "bols"
+												       "\":["
+												       "\"ORA"
+												       "CLE\""
+												       ",\"SQ"
+												       "LITE"
+												       "\"]"
+												       "}")),
+		  BYTES("\2s\2e\2\2a\2q\2"), ERR_OK, "" },
+		/* not in another record */
+		{ RECORD("Q",
+			 FIELD("text", "\"string\"") "," FIELD("event_id", "\"string\"") "," FIELD(
+				 "occurred_at", "\"long\"") "," FIELD("application",
+								      "\"string\"") "," FIELD("question",
+											      "\"string\"")),
+		  BYTES("\2s\2e\2\2a\2q"), ERR_SCHEMA_INCOMPATIBLE, "\"sql\"" },
+		/* both names at once */
+		{ RECORD("GeneratedQuery", NEEDED "," FIELD("text", "\"string\"")), BYTES(NEEDED_DATA "\2t"),
+		  ERR_SCHEMA_INCOMPATIBLE, "\"sql\" of its record GeneratedQuery twice" },
+	};
+	str_t text = builtin_schema(RECORD_QUERY);
+	const char *at = strstr(text.ptr, SQL);
+	assert_non_null(at);
+	buf_append(&reader, text.ptr, (size_t)(at - text.ptr) + sizeof SQL - 1);
+	buf_append_text(&reader, "\"aliases\": [\"other\", \"text\"],");
+	const char *rest = strstr(at += sizeof SQL - 1, DIALECT);
+	assert_non_null(rest);
+	buf_append(&reader, at, (size_t)(rest - at) + sizeof DIALECT - 1);
+	buf_append_text(&reader, "\"aliases\": [\"x.Language\"], \"default\": \"MYSQL\",");
+	buf_append_text(&reader, rest + sizeof DIALECT - 1);
+	for (size_t i = 0; i < COUNT_OF(CASES); i++) {
+		struct err_detail detail = { "" };
+		err_t err;
+		const struct generated_query *query =
+			read_by(reader.data, CASES[i].schema, CASES[i].data, arena, &err, &detail);
+		if (err != CASES[i].err || !strstr(detail.message, CASES[i].message))
+			fail_msg("case %zu: %s: %s", i, err_name(err), detail.message);
+		if (err)
+			continue;
+		assert_string_equal(query->sql.ptr, "s");
+		assert_int_equal(query->dialect, DIALECT_SQLITE);
+		char *unknown = arena_strdup(arena, "\2s\2e\2\2a\2q");
+		query = read_by(reader.data, CASES[i].schema, (str_t){ unknown, 10 }, arena, &err, &detail);
+		assert_int_equal(err, ERR_OK);
+		assert_int_equal(query->dialect, DIALECT_MYSQL);
+		assert_string_equal(query->unknown_dialect.ptr, "ORACLE");
+	}
+}
+
+/* A type that is used in many places takes no more for that. */
+static void test_plans_are_bounded(void **state)
+{
+	(void)state;
+	enum { BRANCHES = 60 };
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	_cleanup_(buf_free) struct buf schema = BUF_INIT;
+	err_t err;
+	struct err_detail detail = { "" };
+	/* each of the branches of ground_truth has a union of as many as its results, and they of theirs */
+	buf_append_text(&schema, "{\"type\":\"record\",\"name\":\"Q\",\"fields\":[" NEEDED);
+	for (int i = 0; i < BRANCHES; i++) {
+		static const char *const kinds[] = { "T", "R" };
+		for (size_t kind = 0; kind < 2; kind++) {
+			buf_printf(&schema, ",{\"name\":\"%c%d\",\"type\":[\"null\",", "tr"[kind], i);
+			buf_printf(&schema, "{\"type\":\"record\",\"name\":\"%s%d\",\"fields\":[",
+				   kinds[kind], i);
+			buf_append_text(
+				&schema,
+				kind ? "{\"name\":\"results\",\"type\":{\"type\":\"array\",\"items\":["
+				     : "{\"name\":\"rows\",\"type\":{\"type\":\"array\",\"items\":{"
+				       "\"type\":\"array\",\"items\":[\"null\"");
+			for (int j = 0; kind && j <= i; j++)
+				buf_printf(&schema, "%s\"T%d\"", j ? "," : "", j);
+			buf_append_text(&schema, kind ? "]}}]}]}" : ",\"string\"]}}}]}]}");
+		}
+	}
+	buf_append_text(&schema, ",{\"name\":\"ground_truth\",\"type\":[\"null\"");
+	for (int i = 0; i < BRANCHES; i++)
+		buf_printf(&schema, ",\"R%d\"", i);
+	buf_append_text(&schema, "]}]}");
+	char data[sizeof NEEDED_DATA + 2 * BRANCHES] = NEEDED_DATA;
+	size_t before = arena_size_bytes(arena);
+	read_as_query(schema.data, (str_t){ data, sizeof data }, arena, &err, &detail);
+	if (err)
+		fail_msg("%s: %s", err_name(err), detail.message);
+	assert_true(arena_size_bytes(arena) - before < ((size_t)16 << 20));
+}
+
+/* The definition of a record in the type of a field, or NULL: it has none, or is defined elsewhere. */
+static const json_t *record_in(const json_t *type)
+{
+	if (json_is_array(type))
+		type = json_array_get(type, 1);
+	while (json_is_object(type) && json_object_get(type, "items"))
+		type = json_object_get(type, "items");
+	return json_object_get(type, "fields") ? type : NULL;
+}
+
+static void check_defaults(const json_t *schema, const struct record_type *type)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	_cleanup_(buf_free) struct buf text = BUF_INIT;
+	void *record = arena_alloc(arena, type->size_bytes);
+	fields_init(type, record);
+	json_write(type, record, &text);
+	json_t *json = json_loadb(text.data, text.len, 0, NULL);
+	assert_non_null(json);
+	for (size_t i = 0; i < type->count; i++) {
+		const json_t *field = json_array_get(json_object_get(schema, "fields"), i);
+		const json_t *wanted = json_object_get(field, "default");
+		const json_t *value = json_object_get(json, type->fields[i].name);
+		if (wanted ? !json_equal(wanted, value) : !(type->fields[i].flags & FIELD_REQUIRED))
+			fail_msg("%s.%s is not at its default", type->name, type->fields[i].name);
+		const struct field *item = &type->fields[i];
+		while (item->kind == FIELD_ARRAY)
+			item = item->item;
+		const json_t *inner = record_in(json_object_get(field, "type"));
+		if (inner && item->kind == FIELD_RECORD)
+			check_defaults(inner, item->record);
+	}
+	json_decref(json);
+}
+
+/* What a writer does not have is at the default that our schema says. */
+static void test_defaults_are_those_of_the_schemas(void **state)
+{
+	(void)state;
+	for (int id = 0; id < RECORD_COUNT_; id++) {
+		str_t text = builtin_schema((enum record_id)id);
+		json_t *schema = json_loadb(text.ptr, text.len, 0, NULL);
+		assert_non_null(schema);
+		check_defaults(schema, builtin_record((enum record_id)id));
+		json_decref(schema);
+	}
 }
 
 static void test_blocks_and_repeated_keys(void **state)
@@ -217,8 +401,21 @@ static void test_refused(void **state)
 		  ERR_SCHEMA_INCOMPATIBLE, "\"model\"" },
 		{ RECORD("Q", NEEDED "," FIELD("generator_confidence", "\"string\"")),
 		  BYTES(NEEDED_DATA "\0"), ERR_SCHEMA_INCOMPATIBLE, "\"generator_confidence\"" },
+		/* values that cannot be read, as long as none comes */
 		{ RECORD("Q", NEEDED "," FIELD("attributes", "{\"type\":\"map\",\"values\":\"int\"}")),
-		  BYTES(NEEDED_DATA "\0"), ERR_SCHEMA_INCOMPATIBLE, "\"value\"" },
+		  BYTES(NEEDED_DATA "\0"), ERR_OK, "" },
+		{ RECORD("Q", NEEDED "," FIELD("attributes", "{\"type\":\"map\",\"values\":\"int\"}")),
+		  BYTES(NEEDED_DATA "\2\2k\2\0"), ERR_AVRO_VALUE, "\"value\"" },
+		/* null is no default */
+		{ RECORD("Q", NEEDED
+			 "," FIELD("attributes", "[\"null\",{\"type\":\"map\",\"values\":\"string\"}]")),
+		  BYTES(NEEDED_DATA "\0"), ERR_AVRO_VALUE, "\"attributes\"" },
+		{ RECORD("Q", NEEDED "," FIELD("model", "[]")), BYTES(NEEDED_DATA "\0"),
+		  ERR_SCHEMA_INCOMPATIBLE, "\"model\"" },
+		{ RECORD("Q", NEEDED
+			 "," FIELD("dialect",
+				   "{\"type\":\"enum\",\"name\":\"x.Language\",\"symbols\":[\"SQLITE\"]}")),
+		  BYTES(NEEDED_DATA "\0"), ERR_SCHEMA_INCOMPATIBLE, "x.Language" },
 		{ RECORD("Q", NEEDED "," FIELD("response", RECORD("Resp", FIELD("x", "\"int\"")))),
 		  BYTES(NEEDED_DATA "\0"), ERR_SCHEMA_INCOMPATIBLE, "\"raw\"" },
 		{ RECORD("Q", NEEDED "," FIELD("response", RECORD("Resp", FIELD("raw", "\"null\"")))),
@@ -310,6 +507,9 @@ int main(void)
 		cmocka_unit_test(test_promotions),
 		cmocka_unit_test(test_unknown_symbols),
 		cmocka_unit_test(test_unknown_symbol_where_one_is_needed),
+		cmocka_unit_test(test_names_of_the_reader),
+		cmocka_unit_test(test_plans_are_bounded),
+		cmocka_unit_test(test_defaults_are_those_of_the_schemas),
 		cmocka_unit_test(test_blocks_and_repeated_keys),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_schema_directory),
