@@ -1,6 +1,7 @@
 benchmark(passthrough passthrough.c PkgConfig::RDKAFKA)
 benchmark(compare compare.c assayd_compare)
 benchmark(bench_audit audit.c assayd_audit)
+benchmark(bench_avro avro.c assayd_avro PkgConfig::AVRO)
 benchmark(bench_json json.c assayd_avro)
 benchmark(bench_features features.c harness_labelled)
 benchmark(bench_target target.c assayd_target)
