@@ -42,10 +42,11 @@ static const struct codec_writer *find_writer(const struct codec *codec, uint64_
 	return NULL;
 }
 
-static err_t add_writer(struct codec *codec, str_t text, uint64_t *ret_fingerprint, struct err_detail *detail)
+static err_t add_writer(struct codec *codec, str_t text, bool own, uint64_t *ret_fingerprint,
+			struct err_detail *detail)
 {
 	struct schema *schema;
-	err_t err = schema_parse(text, &schema, detail);
+	err_t err = own ? schema_parse_own(text, &schema, detail) : schema_parse(text, &schema, detail);
 	if (err)
 		return err;
 	uint64_t fingerprint = canonical_fingerprint(schema);
@@ -68,7 +69,7 @@ static err_t add_writer(struct codec *codec, str_t text, uint64_t *ret_fingerpri
 err_t codec_learn_schema(struct codec *codec, str_t json, uint64_t *ret_fingerprint,
 			 struct err_detail *detail)
 {
-	return add_writer(codec, json, ret_fingerprint, detail);
+	return add_writer(codec, json, false, ret_fingerprint, detail);
 }
 
 static err_t read_file(const char *path, struct buf *ret_text, struct err_detail *detail)
@@ -93,7 +94,7 @@ static err_t add_file(struct codec *codec, const char *path, struct err_detail *
 	err_t err = read_file(path, &text, detail);
 	if (err)
 		return err;
-	err = add_writer(codec, buf_str(&text), &fingerprint, &why);
+	err = add_writer(codec, buf_str(&text), false, &fingerprint, &why);
 	return err ? err_fail(detail, err, "%s: %s", path, err_message(err, &why)) : ERR_OK;
 }
 
@@ -117,12 +118,12 @@ static err_t add_directory(struct codec *codec, const char *path, struct err_det
 
 static err_t add_builtin(struct codec *codec, enum record_id id, struct err_detail *detail)
 {
-	return add_writer(codec, builtin_schema(id), &codec->fingerprints[id], detail);
+	return add_writer(codec, builtin_schema(id), true, &codec->fingerprints[id], detail);
 }
 
 static err_t parse_builtin(struct codec *codec, enum record_id id, struct err_detail *detail)
 {
-	err_t err = schema_parse(builtin_schema(id), &codec->readers[id], detail);
+	err_t err = schema_parse_own(builtin_schema(id), &codec->readers[id], detail);
 	if (!err && !encode_matches(codec->readers[id]->root, builtin_record(id)))
 		err = err_fail(detail, ERR_AVRO_CODEC, "the compiled-in schema of %s differs from its table",
 			       builtin_record(id)->name);
@@ -150,7 +151,7 @@ err_t codec_new(const struct codec_options *options, struct codec **ret_codec, s
 		err = add_builtin(codec, (enum record_id)id, detail);
 	uint64_t fingerprint;
 	for (size_t i = 0; !err && str_present(builtin_former_schema(i)); i++)
-		err = add_writer(codec, builtin_former_schema(i), &fingerprint, detail);
+		err = add_writer(codec, builtin_former_schema(i), true, &fingerprint, detail);
 	if (!err && options->schema_directory)
 		err = add_directory(codec, options->schema_directory, detail);
 	if (!err)

@@ -1,5 +1,7 @@
 #include "avro/schema_tree.h"
 
+#include "avro/canonical.h"
+#include "avro/second_opinion.h"
 #include "common/arena.h"
 #include "common/hash.h"
 
@@ -172,8 +174,10 @@ static err_t define(struct schema_parser *parser, const json_t *json, enum schem
 {
 	str_t name = json_text(json_object_get(json, "name"));
 	const json_t *own = json_object_get(json, "namespace");
-	if (json_is_string(own))
-	namespace = json_text(own);
+	if (json_is_string(own)) {
+		namespace = json_text(own);
+		parser->schema->unusual |= namespace.len == 0;
+	}
 	if (!name_valid(name) || (namespace.len > 0 && !name_valid(namespace)))
 		return refuse(parser, "not a name:", name);
 	struct schema_node *node = node_new(parser, type);
@@ -300,6 +304,8 @@ static err_t parse_object(struct schema_parser *parser, const json_t *json, str_
 {
 	const json_t *type = json_object_get(json, "type");
 	str_t name = json_text(type);
+	if (!name.ptr || str_is(name, "error"))
+		parser->schema->unusual = true;
 	if (!name.ptr)
 		return type ? parse_type(parser, type, namespace, depth + 1, ret_node)
 			    : refuse(parser, "a type without", STR("type"));
@@ -330,7 +336,7 @@ static err_t parse_type(struct schema_parser *parser, const json_t *json, str_t 
 	return refuse(parser, "neither a name nor a definition", STR(""));
 }
 
-err_t schema_parse(str_t json, struct schema **ret_schema, struct err_detail *detail)
+err_t schema_parse_own(str_t json, struct schema **ret_schema, struct err_detail *detail)
 {
 	json_error_t error;
 	_cleanup_(json_cleanup) json_t *root =
@@ -349,6 +355,22 @@ err_t schema_parse(str_t json, struct schema **ret_schema, struct err_detail *de
 		return err;
 	*ret_schema = TAKE_PTR(schema);
 	return ERR_OK;
+}
+
+err_t schema_parse(str_t json, struct schema **ret_schema, struct err_detail *detail)
+{
+	_cleanup_(schema_cleanup) struct schema *schema = NULL;
+	err_t err = schema_parse_own(json, &schema, detail);
+	_cleanup_(buf_free) struct buf canonical = BUF_INIT;
+	if (!err && schema->unusual) {
+		canonical_form(schema, &canonical);
+		json = buf_str(&canonical);
+	}
+	if (!err)
+		err = second_opinion_ask(schema, json, detail);
+	if (!err)
+		*ret_schema = TAKE_PTR(schema);
+	return err;
 }
 
 void schema_free(struct schema *schema)

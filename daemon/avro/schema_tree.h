@@ -50,12 +50,16 @@ struct schema {
 	struct arena *arena; /* owned */
 	struct schema_node *root;
 	size_t nodes_count;
+	bool unusual; /* its text has forms that other parsers may not know, though they are valid */
 };
 
 /* Parses the JSON text of one schema; the caller owns the result. ERR_JSON_SYNTAX when it is not JSON,
  * ERR_SCHEMA_INCOMPATIBLE (with what is wrong) when it is not a schema, nested deeper than 64 or of more
- * than 10,000 types. */
+ * than 10,000 types, or when Avro's own library reads another one in it (second_opinion.h). */
 err_t schema_parse(str_t json, struct schema **ret_schema, struct err_detail *detail);
+
+/* The same of a text that is compiled in: the library was asked when the program was tested. */
+err_t schema_parse_own(str_t json, struct schema **ret_schema, struct err_detail *detail);
 void schema_free(struct schema *schema);
 
 /* "record", "null", …: the name of a type in JSON. */

@@ -53,13 +53,13 @@ unit_test(avro/bounds COVERS avro/bounds)
 unit_test(avro/canonical COVERS avro/canonical)
 # The Avro project's own library gives a second opinion.
 unit_test(avro/codec
-  COVERS avro/advisory avro/builtin avro/codec avro/fields avro/plan avro/records avro/wire
-  WITH PkgConfig::AVRO)
+  COVERS avro/advisory avro/builtin avro/codec avro/fields avro/plan avro/records avro/wire)
 unit_test(avro/encode COVERS avro/encode)
 unit_test(avro/framing COVERS avro/framing)
 unit_test(avro/json COVERS avro/json_quick avro/json_read avro/json_text avro/json_write)
 unit_test(avro/overall_rules COVERS avro/overall_rules)
 unit_test(avro/schema_tree COVERS avro/schema_tree)
+unit_test(avro/second_opinion COVERS avro/second_opinion)
 unit_test(avro/timestamp COVERS avro/timestamp)
 unit_test(avro/versions COVERS avro/codec avro/plan)
 
