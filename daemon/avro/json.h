@@ -3,6 +3,8 @@
  * are integer milliseconds, enumerations their symbols, maps objects. Safe in any thread; does not depend on
  * the locale.
  *
+ * A number may also be sent as a text that is one, and a time as ISO 8601 (avro/timestamp.h).
+ *
  * From programs (a message), unknown fields are skipped and unknown symbols fall back to the default, so that
  * writers may be a version ahead, as in Avro. From people (a command line), what has an obvious default may
  * be left out and symbols may be in lower case, but an unknown symbol, or an unknown field whose name is

@@ -54,6 +54,21 @@ static size_t format_place(const struct json_place *place, char *text, size_t si
 	return end < size ? end : size - 1;
 }
 
+/* What to write instead of a text that does not do, or "". */
+static const char *mend_of(const struct field *field, const json_t *json)
+{
+	const char *text = json_string_value(json);
+	if (field->kind == FIELD_TEXT && (json_is_number(json) || json_is_boolean(json)))
+		return ": put it between quotes";
+	if (!text || field->kind == FIELD_TEXT)
+		return "";
+	if (field->kind == FIELD_BOOL && (!strcasecmp(text, "true") || !strcasecmp(text, "false")))
+		return ": write it without quotes, in lower case";
+	if (field_nullable(field) && (!*text || !strcasecmp(text, "nan") || !strcasecmp(text, "null")))
+		return ": write null";
+	return "";
+}
+
 static const char *type_of(const json_t *json)
 {
 	switch (json_typeof(json)) {
@@ -73,15 +88,17 @@ static const char *type_of(const json_t *json)
 	}
 }
 
-static err_t refuse(struct json_reader *reader, const struct json_place *place, const char *expected,
-		    const json_t *found)
+/* `field`: NULL for the record itself. */
+static err_t refuse(struct json_reader *reader, const struct field *field, const struct json_place *place,
+		    const char *expected, const json_t *found)
 {
 	char path[PATH_SIZE] = "";
 	const char *text = json_is_string(found) ? json_string_value(found) : NULL;
 	format_place(place, path, sizeof path);
-	return err_fail(reader->detail, ERR_JSON_SHAPE, "%s: expected %s, found %s%s%.*s%s",
+	return err_fail(reader->detail, ERR_JSON_SHAPE, "%s: expected %s, found %s%s%.*s%s%s",
 			path[0] ? path : "the record", expected, type_of(found), text ? " \"" : "",
-			text ? shown(text, SHOWN_MAX) : 0, text ? text : "", text ? "\"" : "");
+			text ? shown(text, SHOWN_MAX) : 0, text ? text : "", text ? "\"" : "",
+			field ? mend_of(field, found) : "");
 }
 
 static str_t text_of(const json_t *json)
@@ -89,8 +106,27 @@ static str_t text_of(const json_t *json)
 	return (str_t){ json_string_value(json), json_string_length(json) };
 }
 
+/* A text that is a number as JSON has them, and nothing else: programs whose numbers are narrower send wide
+ * ones so. The number, which is the caller's, or NULL. */
+static json_t *number_in(const json_t *json)
+{
+	str_t text = json_is_string(json) ? text_of(json) : STR_NONE;
+	if (text.len == 0 || !(text.ptr[0] == '-' || isdigit((unsigned char)text.ptr[0])) ||
+	    !isdigit((unsigned char)text.ptr[text.len - 1]))
+		return NULL;
+	json_t *number = json_loadb(text.ptr, text.len, JSON_DECODE_ANY, NULL);
+	if (number && !json_is_number(number)) {
+		json_decref(number);
+		return NULL;
+	}
+	return number;
+}
+
 static bool whole_number(const json_t *json, int64_t *ret_value)
 {
+	_cleanup_(json_cleanup) json_t *sent = number_in(json);
+	if (sent)
+		json = sent;
 	if (json_is_integer(json)) {
 		*ret_value = json_integer_value(json);
 		return true;
@@ -109,7 +145,7 @@ static err_t read_long(struct json_reader *reader, const struct field *field, co
 	bool time = field->kind == FIELD_TIME;
 	if (!whole_number(json, &value) &&
 	    !(time && json_is_string(json) && timestamp_parse(text_of(json), &value)))
-		return refuse(reader, place,
+		return refuse(reader, field, place,
 			      time ? "whole milliseconds since 1970 or a time such as 2026-01-31T12:00:00Z"
 				   : "a whole number",
 			      json);
@@ -120,9 +156,12 @@ static err_t read_long(struct json_reader *reader, const struct field *field, co
 static err_t read_double(struct json_reader *reader, const struct field *field, const json_t *json,
 			 const struct json_place *place, void *record)
 {
-	if (!json_is_number(json))
-		return refuse(reader, place, field_nullable(field) ? "a number or null" : "a number", json);
-	field_set_double(field, record, json_number_value(json));
+	_cleanup_(json_cleanup) json_t *sent = number_in(json);
+	const json_t *number = sent ? sent : json;
+	if (!json_is_number(number))
+		return refuse(reader, field, place, field_nullable(field) ? "a number or null" : "a number",
+			      json);
+	field_set_double(field, record, json_number_value(number));
 	return ERR_OK;
 }
 
@@ -130,7 +169,7 @@ static err_t read_bool(struct json_reader *reader, const struct field *field, co
 		       const struct json_place *place, void *record)
 {
 	if (!json_is_boolean(json))
-		return refuse(reader, place, "true or false", json);
+		return refuse(reader, field, place, "true or false", json);
 	field_set_bool(field, record, json_is_true(json));
 	return ERR_OK;
 }
@@ -139,7 +178,8 @@ static err_t read_text(struct json_reader *reader, const struct field *field, co
 		       const struct json_place *place, void *record)
 {
 	if (!json_is_string(json))
-		return refuse(reader, place, field_nullable(field) ? "a string or null" : "a string", json);
+		return refuse(reader, field, place, field_nullable(field) ? "a string or null" : "a string",
+			      json);
 	*(str_t *)field_at(field, record) = arena_str(reader->arena, text_of(json));
 	return ERR_OK;
 }
@@ -163,7 +203,7 @@ static err_t refuse_symbol(struct json_reader *reader, const struct field *field
 	for (size_t i = 0; i < field->symbols->count && len < sizeof symbols; i++)
 		len += (size_t)snprintf(symbols + len, sizeof symbols - len, "%s %s", i ? "," : "",
 					field->symbols->symbols[i]);
-	return refuse(reader, place, symbols, json);
+	return refuse(reader, field, place, symbols, json);
 }
 
 static err_t read_enum(struct json_reader *reader, const struct field *field, const json_t *json,
@@ -194,7 +234,8 @@ static err_t read_array(struct json_reader *reader, const struct field *field, c
 			const struct json_place *place, void *record)
 {
 	if (!json_is_array(json))
-		return refuse(reader, place, field_nullable(field) ? "an array or null" : "an array", json);
+		return refuse(reader, field, place, field_nullable(field) ? "an array or null" : "an array",
+			      json);
 	struct field_items items = { NULL, json_array_size(json) };
 	err_t err = check_count(reader, place, items.count);
 	if (err)
@@ -215,7 +256,7 @@ static err_t read_map(struct json_reader *reader, const struct field *field, con
 		      const struct json_place *place, void *record)
 {
 	if (!json_is_object(json))
-		return refuse(reader, place, "an object", json);
+		return refuse(reader, field, place, "an object", json);
 	struct field_items items = { NULL, json_object_size(json) };
 	err_t err = check_count(reader, place, items.count);
 	if (err)
@@ -259,7 +300,7 @@ static err_t read_value(struct json_reader *reader, const struct field *field, c
 		return read_enum(reader, field, json, place, record);
 	case FIELD_RECORD:
 		if (!json_is_object(json))
-			return refuse(reader, place,
+			return refuse(reader, field, place,
 				      field_nullable(field) ? "an object or null" : "an object", json);
 		return read_object(reader, field->record, json, place,
 				   field_make_record(field, record, reader->arena));
@@ -280,17 +321,21 @@ static size_t normalise(const char *name, char text[NAME_MAX_])
 	return *name ? NAME_MAX_ : len;
 }
 
-/* The field that somebody who wrote `name` may have meant, or NULL. Short names need to be closer. */
-static const char *nearly(const struct record_type *type, const char *name)
+/* Whether `name` may be meant for the field of the other name. Short names need to be closer. */
+static bool is_nearly(const char *name, const char *field)
 {
 	char wrong[NAME_MAX_], right[NAME_MAX_];
-	size_t wrong_len = normalise(name, wrong);
-	for (size_t i = 0; i < type->count; i++) {
-		size_t right_len = normalise(type->fields[i].name, right);
-		size_t slips = right_len < 6 ? SLIPS_MAX / 2 : SLIPS_MAX;
-		if (edit_distance((str_t){ wrong, wrong_len }, (str_t){ right, right_len }) <= slips)
+	size_t wrong_len = normalise(name, wrong), right_len = normalise(field, right);
+	size_t slips = right_len < 6 ? SLIPS_MAX / 2 : SLIPS_MAX;
+	return edit_distance((str_t){ wrong, wrong_len }, (str_t){ right, right_len }) <= slips;
+}
+
+/* The field that somebody who wrote `name` may have meant, or NULL. */
+static const char *nearly(const struct record_type *type, const char *name)
+{
+	for (size_t i = 0; i < type->count; i++)
+		if (is_nearly(name, type->fields[i].name))
 			return type->fields[i].name;
-	}
 	return NULL;
 }
 
@@ -334,10 +379,26 @@ static bool may_miss(const struct json_reader *reader, const struct field *field
 	       (reader->limits->author == JSON_BY_PERSON && (field->flags & FIELD_OBVIOUS));
 }
 
-static err_t refuse_missing(struct json_reader *reader, const struct json_place *place)
+/* A field of the object that is none of the record's, and nearly of that name; or NULL. */
+static const char *written_for(const struct record_type *type, const json_t *json, const char *field)
+{
+	const char *key;
+	json_t *value;
+	json_object_foreach((json_t *)(uintptr_t)json, key,
+			    value) if (!known(type, key) && is_nearly(key, field)) return key;
+	return NULL;
+}
+
+static err_t refuse_missing(struct json_reader *reader, const struct record_type *type, const json_t *json,
+			    const struct json_place *place)
 {
 	char path[PATH_SIZE] = "";
+	const char *written = written_for(type, json, place->name);
 	format_place(place, path, sizeof path);
+	if (written)
+		return err_fail(reader->detail, ERR_JSON_SHAPE,
+				"%s: the field is missing; there is \"%.*s\": name it %s", path,
+				shown(written, NAME_MAX_), written, place->name);
 	return err_fail(reader->detail, ERR_JSON_SHAPE, "%s: the field is missing", path);
 }
 
@@ -353,7 +414,7 @@ static err_t read_object(struct json_reader *reader, const struct record_type *t
 		if (!left_out(reader, field, value))
 			err = read_value(reader, field, value, &at, record);
 		else if (!may_miss(reader, field))
-			err = refuse_missing(reader, &at);
+			err = refuse_missing(reader, type, json, &at);
 	}
 	return err;
 }
@@ -415,7 +476,7 @@ err_t json_read_slowly(const struct record_type *type, str_t json, const struct 
 	if (!root)
 		return refuse_text(&error, detail);
 	if (!json_is_object(root))
-		return refuse(&reader, NULL, "an object", root);
+		return refuse(&reader, NULL, NULL, "an object", root);
 	return read_object(&reader, type, root, NULL, record);
 }
 

@@ -56,7 +56,15 @@ static void test_refused_of_programs(void **state)
 		{ "{" NEEDED ",\"model\":7}", ERR_JSON_SHAPE,
 		  "model: expected a string or null, found a number" },
 		{ "{" NEEDED ",\"generator_confidence\":\"NaN\"}", ERR_JSON_SHAPE,
-		  "generator_confidence: expected a number or null, found a string \"NaN\"" },
+		  "generator_confidence: expected a number or null, found a string \"NaN\": write null" },
+		{ "{" NEEDED ",\"generator_confidence\":\"0.5 \"}", ERR_JSON_SHAPE,
+		  "found a string \"0.5 \"" },
+		{ "{" NEEDED ",\"generator_confidence\":\".5\"}", ERR_JSON_SHAPE, "found a string \".5\"" },
+		{ "{" NEEDED ",\"generator_confidence\":\"1e400\"}", ERR_JSON_SHAPE, "found a string" },
+		{ "{" NEEDED ",\"generator_confidence\":\"0x1\"}", ERR_JSON_SHAPE, "found a string" },
+		{ "{" NEEDED ",\"diagnostic\":{\"valid\":\"True\"}}", ERR_JSON_SHAPE,
+		  "diagnostic.valid: expected true or false, found a string \"True\": write it without "
+		  "quotes" },
 		{ "{" NEEDED ",\"generator_confidence\":1e400}", ERR_JSON_SHAPE, "overflow" },
 		{ "{" NEEDED ",\"response\":{\"raw\":null}}", ERR_JSON_SHAPE,
 		  "response.raw: expected a string, found null" },
@@ -75,7 +83,11 @@ static void test_refused_of_programs(void **state)
 		{ "{" NEEDED ",\"attributes\":{\"a\":\"1\",\"b\":\"2\",\"c\":\"3\",\"d\":\"4\"}}",
 		  ERR_AVRO_ITEMS, "attributes" },
 		{ "{" NEEDED ",\"attributes\":{\"k\":1}}", ERR_JSON_SHAPE,
-		  "attributes.k: expected a string, found a number" },
+		  "attributes.k: expected a string, found a number: put it between quotes" },
+		{ "{\"eventId\":\"e\",\"occurred_at\":1}", ERR_JSON_SHAPE,
+		  "event_id: the field is missing; there is \"eventId\": name it event_id" },
+		{ "{\"event_id\":\"e\",\"occurred_at\":\"1.5\"}", ERR_JSON_SHAPE,
+		  "occurred_at: expected whole" },
 		{ "{\"event_id\":\"e\",\"occurred_at\":1.5}", ERR_JSON_SHAPE, "occurred_at: expected whole" },
 		{ "{\"event_id\":\"e\",\"occurred_at\":\"yesterday\"}", ERR_JSON_SHAPE,
 		  "a time such as 2026-01-31T12:00:00Z, found a string \"yesterday\"" },
@@ -161,6 +173,39 @@ static void test_values(void **state)
 			   JSON_BY_PROGRAM, arena, &query, NULL),
 		ERR_OK);
 	assert_int_equal(query.occurred_at, 1000);
+}
+
+/* As programs send them whose numbers are narrower, or that know of texts alone. */
+static void test_numbers_sent_as_texts(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *time, *number;
+		int64_t time_ms;
+		double value;
+	} CASES[] = {
+		{ "\"1750000004000\"", "\"0.5\"", 1750000004000, 0.5 },
+		{ "\"-1\"", "\"-1.5e-3\"", -1, -0.0015 },
+		{ "\"9223372036854775807\"", "\"7\"", INT64_MAX, 7 },
+		{ "\"2024-02-29T12:30:00.5+01:00\"", "\"1E2\"", 1709206200500, 100 },
+		{ "\"2024-02-29 12:30\"", "\"0\"", 1709209800000, 0 },
+	};
+	static const enum json_author authors[] = { JSON_BY_PROGRAM, JSON_BY_PERSON };
+	for (size_t i = 0; i < 2 * COUNT_OF(CASES); i++) {
+		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+		_cleanup_(buf_free) struct buf json = BUF_INIT;
+		struct generated_query query;
+		struct err_detail detail = { "" };
+		buf_printf(&json,
+			   "{\"event_id\":\"e\",\"occurred_at\":%s,\"application\":\"\",\"question\":\"q\","
+			   "\"sql\":"
+			   "\"s\",\"generator_confidence\":%s}",
+			   CASES[i / 2].time, CASES[i / 2].number);
+		if (read_query(json.data, authors[i % 2], arena, &query, &detail))
+			fail_msg("%s: %s", json.data, detail.message);
+		assert_int_equal(query.occurred_at, CASES[i / 2].time_ms);
+		assert_true(query.generator_confidence.value == CASES[i / 2].value);
+	}
 }
 
 static void test_nesting_is_bounded(void **state)
@@ -394,6 +439,7 @@ int main(void)
 		cmocka_unit_test(test_programs_may_be_newer),
 		cmocka_unit_test(test_people_may_leave_out),
 		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_numbers_sent_as_texts),
 		cmocka_unit_test(test_nesting_is_bounded),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_escapes),
