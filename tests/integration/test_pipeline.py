@@ -9,6 +9,7 @@ import time
 import pytest
 
 import events
+import json_forms
 import openmetrics
 import wire
 from judge_server import Answer
@@ -134,6 +135,16 @@ def test_json_comes_out_where_it_is_asked_for(rig):
     assert record["input"]["attributes"] == {"tenant": "a"}
     assert record["input"]["generator_confidence"] is None
     check(record, "right")
+
+    # All that comes out is as the JSON Schemas say.
+    messages, kinds = make_events(len(SEQUENCE), [events.encode_json], 1)
+    rig.send(messages)
+    records = [json.loads(message.value()) for message in rig.kafka.read(rig.topics.scored, 1 + len(messages), 60)]
+    assert {record["event_id"] for record in records} == {event["event_id"], *kinds}
+    advisories = [json.loads(message.value()) for message in rig.kafka.read(rig.topics.advisory, 4, 60)]
+    for name, written in (("scored_query", records), ("advisory", advisories)):
+        checker = json_forms.validator(name)
+        assert [json_forms.faults(checker, value) for value in written] == [[]] * len(written)
 
 
 def test_what_is_not_known_is_told_and_claims_nothing(rig):
