@@ -180,6 +180,19 @@ def newer(schema):
             field["type"][1]["symbols"].insert(0, "ORACLE")
 
 
+def renamed(schema):
+    """With the other names that our fields have: those of Java and TypeScript."""
+    if isinstance(schema, list):
+        for branch in schema:
+            renamed(branch)
+    elif isinstance(schema, dict):
+        for part in ("type", "items", "values"):
+            renamed(schema.get(part))
+        for field in schema.get("fields", []):
+            renamed(field["type"])
+            field["name"] = field.pop("aliases", [field["name"]])[0]
+
+
 @pytest.mark.parametrize("path", sorted((wire.SCHEMAS / "former").glob("*.avsc")), ids=lambda path: path.stem)
 def test_former_schemas_are_known(path):
     """Whoever has not moved on is read without a schema directory, with defaults for what is new."""
@@ -234,6 +247,19 @@ def test_newer_writer(tmp_path):
     datum["dialect"] = "MYSQL"
     read = json.loads(tool("decode", "query", str(tmp_path), data=codec.encode(datum)))
     assert read["dialect"] == "MYSQL"
+
+
+def test_renamed_writer(tmp_path):
+    text, codec = other_version(renamed)
+    (tmp_path / "renamed.avsc").write_text(text)
+    datum = {**minimal_query(), "promptVersion": "v2", "retrieval": {"chunks": [{"chunkId": "c", "bm25Score": 0.5, "sourceType": "REGULATORY"}]},
+             "groundTruth": {"shouldPass": False, "expectedFailure": "SCHEMA"}}
+    datum |= {"eventId": datum.pop("event_id"), "occurredAt": datum.pop("occurred_at")}
+    read = json.loads(tool("decode", "query", str(tmp_path), data=codec.encode(datum)))
+    assert (read["event_id"], read["prompt_version"], read["sql"]) == ("e", "v2", "s") and read["occurred_at"] > 0
+    chunk = read["retrieval"]["chunks"][0]
+    assert (chunk["chunk_id"], chunk["bm25_score"], chunk["source_type"]) == ("c", 0.5, "REGULATORY")
+    assert (read["ground_truth"]["should_pass"], read["ground_truth"]["expected_failure"]) == (False, "SCHEMA")
 
 
 @pytest.mark.parametrize("change", [older, newer])
