@@ -34,9 +34,8 @@ static err_t check_end(const char *base_url, struct err_detail *detail)
 	return ERR_OK;
 }
 
-err_t base_url_check(const char *base_url, struct err_detail *detail)
+static err_t check(CURLU *url, const char *base_url, const char *instead, struct err_detail *detail)
 {
-	__attribute__((cleanup(url_cleanup))) CURLU *url = curl_url();
 	if (!base_url || !*base_url)
 		return err_fail(detail, ERR_CONFIG_MISSING, "the address is missing");
 	if (strncasecmp(base_url, "http://", 7) != 0 && strncasecmp(base_url, "https://", 8) != 0)
@@ -47,8 +46,23 @@ err_t base_url_check(const char *base_url, struct err_detail *detail)
 				"not the address of a server, such as https://api.example.org/v1: %s",
 				curl_url_strerror(code));
 	if (has(url, CURLUPART_USER) || has(url, CURLUPART_PASSWORD))
-		return err_fail(detail, ERR_CONFIG_RANGE,
-				"the address contains a user or a password; use api_key_file");
+		return err_fail(detail, ERR_CONFIG_RANGE, "the address contains a user or a password; %s",
+				instead);
+	return ERR_OK;
+}
+
+err_t base_url_check_whole(const char *whole, struct err_detail *detail)
+{
+	__attribute__((cleanup(url_cleanup))) CURLU *url = curl_url();
+	return check(url, whole, "leave them out", detail);
+}
+
+err_t base_url_check(const char *base_url, struct err_detail *detail)
+{
+	__attribute__((cleanup(url_cleanup))) CURLU *url = curl_url();
+	err_t err = check(url, base_url, "use api_key_file", detail);
+	if (err)
+		return err;
 	if (has(url, CURLUPART_QUERY) || has(url, CURLUPART_FRAGMENT))
 		return err_fail(detail, ERR_CONFIG_RANGE,
 				"the address contains a query or a fragment (? or #), after which no path "

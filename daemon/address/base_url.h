@@ -6,3 +6,6 @@
 /* ERR_CONFIG_MISSING or ERR_CONFIG_RANGE with what is wrong; the address is not repeated, since it may hold a
  * secret. */
 err_t base_url_check(const char *base_url, struct err_detail *detail);
+
+/* The same for one that is used as it is, and so may have a query. */
+err_t base_url_check_whole(const char *url, struct err_detail *detail);

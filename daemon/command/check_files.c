@@ -4,6 +4,7 @@
 #include "address/mariadb_dsn.h"
 #include "avro/codec.h"
 #include "command/check_audit.h"
+#include "command/check_outward.h"
 #include "command/settings.h"
 #include "common/pem.h"
 #include "common/secret.h"
@@ -151,6 +152,13 @@ static void check_audit(const struct files *files)
 	if (audit->log)
 		check_audit_files(audit, audit->key_file && !IS_WRONG(files, "audit", "key_file"),
 				  !IS_WRONG(files, "audit", "checkpoint_file"), name, files->findings);
+}
+
+static void check_receivers(const struct files *files)
+{
+	const struct config_webhook *webhook = &files->config->webhook;
+	if (webhook->configured && !IS_WRONG(files, "webhook", "secret_file", "ca_file"))
+		check_webhook_files(webhook, files->findings);
 }
 
 /* ---- what connection strings name ---- */
@@ -315,4 +323,5 @@ void check_files(const struct config *config, const struct conf_problems *proble
 	check_judges(&files);
 	check_databases(&files);
 	check_audit(&files);
+	check_receivers(&files);
 }

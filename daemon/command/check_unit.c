@@ -152,6 +152,10 @@ static void collect(const struct config *config, struct unit_places *places)
 	}
 	if (config->audit.log)
 		add_audit_log(places, &config->audit);
+	if (config->webhook.configured) {
+		add(places, "webhook.secret_file", config->webhook.secret_file, false);
+		add(places, "webhook.ca_file", config->webhook.ca_file, false);
+	}
 	add(places, "pipeline.state_directory", config->pipeline.state_directory, true);
 }
 

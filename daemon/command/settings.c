@@ -39,6 +39,7 @@ err_t settings_kafka(const struct config *config, struct arena *arena, struct ka
 					  ? kafka->feedback_topic
 					  : NULL,
 		.audits = config->audit.log,
+		.webhook = config->webhook.configured,
 		.checkpoint_topic = config->audit.checkpoint_topic,
 		.properties = properties.items,
 		.properties_count = properties.count,

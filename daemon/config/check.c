@@ -454,6 +454,7 @@ static void check_secret_files(const struct checker *checker)
 	check_secret_file(checker, config->calibration.password_file, "calibration.password_file");
 	check_secret_file(checker, config->audit.password_file, "audit.password_file");
 	check_secret_file(checker, config->audit.key_file, "audit.key_file");
+	check_secret_file(checker, config->webhook.secret_file, "webhook.secret_file");
 	for (size_t i = 0; i < config->targets_count; i++) {
 		char setting[64];
 		snprintf(setting, sizeof setting, "targets[%zu].password_file", i);
@@ -551,6 +552,17 @@ static void check_listen(const struct checker *checker)
 		     listen, reason.message);
 }
 
+static void check_webhook(const struct checker *checker)
+{
+	const struct config_webhook *webhook = &checker->config->webhook;
+	struct err_detail reason = { "" };
+	if (!webhook->configured)
+		return;
+	err_t err = base_url_check_whole(webhook->url, &reason);
+	if (err)
+		FAIL(checker, err, "webhook.url", "%s", reason.message);
+}
+
 void config_check(const struct config *config, const struct conf_file *file, struct conf_problems *problems)
 {
 	static const struct {
@@ -567,6 +579,7 @@ void config_check(const struct config *config, const struct conf_file *file, str
 		{ "", check_audit },
 		{ "audit", check_audit_log },
 		{ "retrieval.weights", check_weights },
+		{ "webhook.url", check_webhook },
 		{ "http.listen", check_listen },
 	};
 	const struct checker checker = { config, file, problems };

@@ -174,6 +174,17 @@ struct config_audit {
 	int64_t checkpoint_interval_s;
 };
 
+struct config_webhook {
+	bool configured;
+	const char *url;
+	const char *secret_file; /* resolved */
+	const char *ca_file;	 /* or NULL: the system's authorities */
+	struct conf_enums kinds; /* in the order of enum advisory_kind; none: all, likewise below */
+	struct conf_enums levels;
+	int64_t timeout_ms;
+	int64_t give_up_after_s; /* 0: never */
+};
+
 struct config_thresholds {
 	double high;
 	double medium;
@@ -269,6 +280,7 @@ struct config {
 	struct config_panel panel; /* see config_judging */
 	struct config_calibration calibration;
 	struct config_audit audit;
+	struct config_webhook webhook;
 	struct config_confidence confidence;
 	struct config_thresholds confidence_thresholds;
 	struct config_agreement agreement;

@@ -15,6 +15,17 @@ static const char *const saturated[] = { "skip", "wait", NULL };
 static const char *const diagnostic_sources[] = { "own", "event", "worst", NULL };
 static const char *const levels[] = { "VERY_LOW_CONFIDENCE", "LOW_CONFIDENCE", "MEDIUM_CONFIDENCE",
 				      "HIGH_CONFIDENCE", NULL };
+static const char *const advisory_kinds[] = { "LOW_CONFIDENCE",
+					      "UNSAFE_QUERY",
+					      "LOW_RELEVANCE",
+					      "GROUND_TRUTH_FAILED",
+					      "PERFORMANCE_REGRESSION",
+					      "CALIBRATION_DRIFT",
+					      "WRONG_ANSWER",
+					      "OWN_FALSE_NEGATIVE",
+					      "TARGET_UNAVAILABLE",
+					      "REVIEW_REQUIRED",
+					      NULL };
 static const char *const factors[] = { "technical", "advisory",	 "retrieval",
 				       "generator", "agreement", "retrieval_without_advisory",
 				       NULL };

@@ -102,6 +102,8 @@ static void set_headers(struct fetch_call *call, const struct fetch_request *req
 		add_header(call, "Accept: ", request->accept);
 	if (request->authorization)
 		add_header(call, "Authorization: ", request->authorization);
+	for (size_t i = 0; i < request->headers_count; i++)
+		add_header(call, "", request->headers[i]);
 	must(curl_easy_setopt(call->handle, CURLOPT_HTTPHEADER, call->headers) == CURLE_OK);
 }
 
@@ -178,6 +180,7 @@ static void finish(struct fetch_call *call, CURLcode result)
 	curl_off_t retry_after_s = 0;
 	if (answer->outcome == FETCH_TOO_LARGE) {
 		set_fault(answer, "the answer is larger than allowed");
+		curl_easy_getinfo(call->handle, CURLINFO_RESPONSE_CODE, &answer->status);
 		return;
 	}
 	answer->outcome = outcome_of(result);

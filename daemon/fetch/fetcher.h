@@ -28,7 +28,9 @@ struct fetch_request {
 	str_t body;
 	const char *content_type; /* of the body */
 	const char *accept;
-	const char *authorization; /* value of that header, a secret */
+	const char *authorization;  /* value of that header, a secret */
+	const char *const *headers; /* further ones, "Name: value" */
+	size_t headers_count;
 	struct fetch_tls tls;
 	int64_t timeout_ms; /* of all of it */
 	size_t max_bytes;   /* of the answer's body; of its headers libcurl takes 300 KiB */
@@ -36,7 +38,7 @@ struct fetch_request {
 
 enum fetch_outcome {
 	FETCH_ANSWERED,	  /* `status` and `body` hold */
-	FETCH_TOO_LARGE,  /* the answer's body has more than `max_bytes` */
+	FETCH_TOO_LARGE,  /* the answer's body has more than `max_bytes`; `status` holds */
 	FETCH_TIMED_OUT,  /* no whole answer within `timeout_ms` */
 	FETCH_FAULT,	  /* the network's; another try may succeed */
 	FETCH_IMPOSSIBLE, /* another try does not help before somebody mends it: a certificate, the address */

@@ -41,6 +41,21 @@ static void add_databases(struct attention_list *list, const struct status *stat
 		    "partitions of the audit log stand still; the journal says why", NULL);
 }
 
+static void add_receivers(struct attention_list *list, const struct status *status)
+{
+	for (size_t i = 0; i < status->receivers_count; i++) {
+		const struct status_receiver *receiver = &status->receivers[i];
+		if (receiver->statistics.gone)
+			add(list, "receiver_gone",
+			    "a receiver wants nothing any more (410); nothing is sent to it until the next "
+			    "start",
+			    receiver->name);
+		else if (receiver->statistics.away)
+			add(list, "receiver_away",
+			    "a receiver does not take what it is sent; the journal says why", receiver->name);
+	}
+}
+
 size_t attention_of(const struct status *status, struct attention ret_items[ATTENTION_MAX])
 {
 	struct attention_list list = { .items = ret_items };
@@ -56,6 +71,7 @@ size_t attention_of(const struct status *status, struct attention ret_items[ATTE
 			add(&list, "target_away", "a target does not answer", status->targets[i].name);
 	add_judges(&list, status);
 	add_databases(&list, status);
+	add_receivers(&list, status);
 	if (status->calibrator.drift_open_count > 0)
 		add(&list, "drift_open", "calibration drift was found: see below, and assayd calibration",
 		    NULL);

@@ -507,6 +507,54 @@ static void write_archive(struct exposition *out, struct archive *archive)
 	exposition_one_count(out, METRIC_ARCHIVE_EXPIRED, statistics.expired);
 }
 
+/* ---- receivers ---- */
+
+struct receiver {
+	const char *name;
+	struct forwarder_statistics statistics;
+};
+
+static void write_receiver_ages(struct exposition *out, const struct receiver *receivers, size_t count)
+{
+	begin(out, METRIC_RECEIVER_AGE);
+	for (size_t i = 0; i < count; i++)
+		exposition_value(out, age_seconds(receivers[i].statistics.waiting_since_ms),
+				 LABELS({ "receiver", receivers[i].name }));
+}
+
+static void write_receivers(struct exposition *out, const struct metrics_parts *parts)
+{
+	struct forwarder *const forwarders[] = { parts->webhook };
+	struct receiver receivers[sizeof forwarders / sizeof *forwarders];
+	size_t count = 0;
+	for (size_t i = 0; i < sizeof forwarders / sizeof *forwarders; i++) {
+		if (!forwarders[i])
+			continue;
+		receivers[count].name = forwarder_heartbeat(forwarders[i])->name;
+		forwarder_statistics(forwarders[i], &receivers[count++].statistics);
+	}
+	if (count == 0)
+		return;
+#define EACH(metric, value)                                                                                  \
+	do {                                                                                                 \
+		begin(out, metric);                                                                          \
+		for (size_t i = 0; i < count; i++) {                                                         \
+			const struct forwarder_statistics *it = &receivers[i].statistics;                    \
+			exposition_count(out, value, LABELS({ "receiver", receivers[i].name }));             \
+		}                                                                                            \
+	} while (0)
+	EACH(METRIC_RECEIVER_UP, !it->away && !it->gone);
+	EACH(METRIC_RECEIVER_LAG, it->behind);
+	write_receiver_ages(out, receivers, count);
+	EACH(METRIC_RECEIVER_SENT, it->sent);
+	EACH(METRIC_RECEIVER_GIVEN_UP, it->given_up);
+	EACH(METRIC_RECEIVER_FAILURES, it->failures);
+	EACH(METRIC_RECEIVER_PASSED, it->passed);
+	EACH(METRIC_RECEIVER_UNREADABLE, it->unreadable);
+	EACH(METRIC_RECEIVER_LOST, it->lost);
+#undef EACH
+}
+
 /* ---- the process ---- */
 
 static void write_process(struct exposition *out, double started_seconds)
@@ -560,6 +608,7 @@ void metrics_write(const struct metrics_parts *parts, bool ready, double started
 		write_audit(&out, parts->keeper);
 	if (parts->archive)
 		write_archive(&out, parts->archive);
+	write_receivers(&out, parts);
 	write_process(&out, started_seconds);
 	exposition_end(&out);
 }

@@ -11,6 +11,7 @@
 #include "kafka/publisher.h"
 #include "kafka/rights_watch.h"
 #include "kafka/source.h"
+#include "outward/forwarder.h"
 
 #include <stdatomic.h>
 
@@ -33,6 +34,7 @@ struct metrics_parts {
 	struct learner *learner;
 	struct archive *archive;
 	struct audit_keeper *keeper;
+	struct forwarder *webhook;
 	const struct reloads *reloads;
 };
 

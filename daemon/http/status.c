@@ -98,6 +98,15 @@ static void gather_targets(struct targets *targets, struct status *status)
 		targets_statistics(targets, i, &status->targets[i]);
 }
 
+static void gather_receiver(struct forwarder *forwarder, struct status *status)
+{
+	if (!forwarder)
+		return;
+	struct status_receiver *receiver = &status->receivers[status->receivers_count++];
+	receiver->name = forwarder_heartbeat(forwarder)->name;
+	forwarder_statistics(forwarder, &receiver->statistics);
+}
+
 static void gather_beside(const struct metrics_parts *parts, struct status *status)
 {
 	status->calibrates = parts->calibrator != NULL;
@@ -112,6 +121,7 @@ static void gather_beside(const struct metrics_parts *parts, struct status *stat
 		archive_statistics(parts->archive, &status->archive);
 	if (parts->keeper)
 		keeper_statistics(parts->keeper, &status->keeper);
+	gather_receiver(parts->webhook, status);
 }
 
 void status_gather(const struct metrics_parts *parts, struct status *status)

@@ -31,6 +31,13 @@ struct status_band {
 
 enum { STATUS_TARGETS = 64 };
 
+struct status_receiver {
+	const char *name;
+	struct forwarder_statistics statistics;
+};
+
+enum { STATUS_RECEIVERS = 2 };
+
 /* Names live as long as the parts. */
 struct status {
 	int64_t now_ms, started_ms; /* since 1970 */
@@ -62,6 +69,8 @@ struct status {
 	struct learner_statistics learner;
 	struct archive_statistics archive;
 	struct keeper_statistics keeper;
+	struct status_receiver receivers[STATUS_RECEIVERS];
+	size_t receivers_count;
 	uint64_t reloads_accepted, reloads_refused;
 	bool last_reload_refused;
 	struct recent_advisory recent[RECENT_ADVISORIES];

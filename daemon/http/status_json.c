@@ -271,6 +271,24 @@ static json_t *log_of(const struct keeper_statistics *keeper)
 	return object;
 }
 
+static json_t *receivers_of(const struct status *status)
+{
+	json_t *array = json_array();
+	for (size_t i = 0; i < status->receivers_count; i++) {
+		const struct forwarder_statistics *statistics = &status->receivers[i].statistics;
+		json_t *object = json_object();
+		set_text(object, "name", status->receivers[i].name);
+		json_object_set_new(object, "up", json_boolean(!statistics->away && !statistics->gone));
+		set_count(object, "sent", statistics->sent);
+		set_count(object, "given_up", statistics->given_up);
+		set_count(object, "behind", statistics->behind);
+		set_time(object, "waiting_since_ms", statistics->waiting_since_ms);
+		set_text(object, "reason", *statistics->reason ? statistics->reason : NULL);
+		json_array_append_new(array, object);
+	}
+	return array;
+}
+
 static json_t *advisories_of(const struct status *status)
 {
 	json_t *array = json_array();
@@ -329,6 +347,7 @@ static void set_parts(json_t *root, const struct status *status)
 	json_object_set_new(root, "model", status->learns ? model_of(&status->learner) : json_null());
 	json_object_set_new(root, "archive", status->archives ? archive_of(&status->archive) : json_null());
 	json_object_set_new(root, "audit_log", status->keeps ? log_of(&status->keeper) : json_null());
+	json_object_set_new(root, "receivers", receivers_of(status));
 	json_object_set_new(root, "advisories", advisories_of(status));
 }
 

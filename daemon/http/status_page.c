@@ -686,6 +686,35 @@ static void audit_section(struct buf *out, const struct status *status)
 	section_end(out);
 }
 
+static void receivers_section(struct buf *out, const struct status *status)
+{
+	if (status->receivers_count == 0)
+		return;
+	section_begin(out, "receivers", "Receivers");
+	html(out, "<dl class=\"figures\">");
+	for (size_t i = 0; i < status->receivers_count; i++) {
+		const struct forwarder_statistics *statistics = &status->receivers[i].statistics;
+		bool up = !statistics->away && !statistics->gone;
+		figure_begin(out, status->receivers[i].name);
+		html(out, up ? "up" : "<span class=\"bad\">away</span>");
+		html(out, ", sent ");
+		count(out, statistics->sent);
+		if (statistics->given_up) {
+			html(out, ", given up ");
+			count(out, statistics->given_up);
+		}
+		if (*statistics->reason) {
+			html(out, ": ");
+			markup_append(out, statistics->reason);
+		}
+		figure_end(out);
+		waiting_figure(out, status, "oldest that is not sent waits for",
+			       statistics->waiting_since_ms);
+	}
+	html(out, "</dl>");
+	section_end(out);
+}
+
 /* ---- advisories ---- */
 
 static void advisory_item(struct buf *out, const struct recent_advisory *advisory, bool texts)
@@ -779,6 +808,7 @@ void status_write_page(const struct status *status, bool live, struct buf *out)
 		judge_section(out, status);
 		calibration_section(out, status);
 		audit_section(out, status);
+		receivers_section(out, status);
 		advisories_section(out, status);
 	}
 	html(out, "</main></body></html>\n");

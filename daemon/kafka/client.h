@@ -16,6 +16,9 @@
 /* Of the keeper of the audit log. */
 #define KAFKA_AUDIT_SUFFIX ".audit"
 
+/* Of the forwarder of advisories to the webhook. */
+#define KAFKA_WEBHOOK_SUFFIX ".webhook"
+
 /* The daemon can go on no longer (fenced, fatal client error): called once, from any thread; must not block.
  */
 typedef void (*kafka_fatal_fn)(err_t err, const char *message, void *context);

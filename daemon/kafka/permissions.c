@@ -211,6 +211,12 @@ static err_t try_auditing(struct attempts *attempts, struct err_detail *detail)
 	return try_reading(attempts, RIGHT_READ_AUDIT, &scored, 1, detail);
 }
 
+static err_t try_webhook(struct attempts *attempts, struct err_detail *detail)
+{
+	static const enum right advisories = RIGHT_READ_ADVISORIES;
+	return try_reading(attempts, RIGHT_READ_WEBHOOK, &advisories, 1, detail);
+}
+
 /* ---- outputs ---- */
 
 static void on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
@@ -344,6 +350,8 @@ static err_t try_all(struct attempts *attempts, bool calibrates, struct err_deta
 		err = try_calibrating(attempts, detail);
 	if (!err && attempts->settings->audits)
 		err = try_auditing(attempts, detail);
+	if (!err && attempts->settings->webhook)
+		err = try_webhook(attempts, detail);
 	if (!err)
 		err = try_writing(attempts, detail);
 	return err ? err : try_transactions(attempts, detail);
@@ -352,9 +360,9 @@ static err_t try_all(struct attempts *attempts, bool calibrates, struct err_deta
 /* Rights to read topics, which are asked of a group that may not be asked. */
 static void append_hidden(const struct attempts *attempts, bool calibrates, struct buf *out)
 {
-	right_set hidden =
-		rights_needed(attempts->settings, calibrates) & ~attempts->known &
-		(RIGHT_BIT(RIGHT_READ_INPUT) | RIGHT_BIT(RIGHT_READ_SCORED) | RIGHT_BIT(RIGHT_READ_FEEDBACK));
+	right_set hidden = rights_needed(attempts->settings, calibrates) & ~attempts->known &
+			   (RIGHT_BIT(RIGHT_READ_INPUT) | RIGHT_BIT(RIGHT_READ_SCORED) |
+			    RIGHT_BIT(RIGHT_READ_FEEDBACK) | RIGHT_BIT(RIGHT_READ_ADVISORIES));
 	struct right_name name;
 	const char *before = "; only with the group can be tested: ";
 	for (enum right right = 0; right < RIGHT_COUNT_; right++) {
@@ -407,7 +415,7 @@ err_t permissions_check_input(const struct kafka_settings *settings, bool dead_l
 	_cleanup_(buf_free) struct buf text = BUF_INIT;
 	right_set wanted = RIGHT_BIT(RIGHT_WRITE_SCORED), missing;
 	outputs_are_inputs.scored_topic = outputs_are_inputs.advisory_topic = settings->input_topic;
-	outputs_are_inputs.audits = false;
+	outputs_are_inputs.audits = outputs_are_inputs.webhook = false;
 	if (dead_letters)
 		wanted |= RIGHT_BIT(RIGHT_WRITE_DEAD_LETTER);
 	else

@@ -30,6 +30,8 @@ static const struct {
 	[RIGHT_READ_FEEDBACK] = { READ, TOPIC },
 	[RIGHT_READ_AUDIT] = { READ, GROUP },
 	[RIGHT_WRITE_CHECKPOINTS] = { WRITE, TOPIC },
+	[RIGHT_READ_WEBHOOK] = { READ, GROUP },
+	[RIGHT_READ_ADVISORIES] = { READ, TOPIC },
 };
 
 right_set rights_needed(const struct kafka_settings *settings, bool calibrates)
@@ -45,6 +47,8 @@ right_set rights_needed(const struct kafka_settings *settings, bool calibrates)
 		needed |= RIGHT_BIT(RIGHT_READ_AUDIT) | RIGHT_BIT(RIGHT_READ_SCORED);
 	if (settings->audits && settings->checkpoint_topic)
 		needed |= RIGHT_BIT(RIGHT_WRITE_CHECKPOINTS);
+	if (settings->webhook)
+		needed |= RIGHT_BIT(RIGHT_READ_WEBHOOK) | RIGHT_BIT(RIGHT_READ_ADVISORIES);
 	return needed;
 }
 
@@ -57,6 +61,7 @@ static const char *resource_name(const struct kafka_settings *settings, enum rig
 	case RIGHT_READ_SCORED:
 		return settings->scored_topic;
 	case RIGHT_WRITE_ADVISORY:
+	case RIGHT_READ_ADVISORIES:
 		return settings->advisory_topic;
 	case RIGHT_WRITE_DEAD_LETTER:
 		return settings->dead_letter_topic;
@@ -71,14 +76,26 @@ static const char *resource_name(const struct kafka_settings *settings, enum rig
 	}
 }
 
+static const char *group_suffix(enum right right)
+{
+	switch (right) {
+	case RIGHT_READ_CALIBRATION:
+		return KAFKA_CALIBRATION_SUFFIX;
+	case RIGHT_READ_AUDIT:
+		return KAFKA_AUDIT_SUFFIX;
+	case RIGHT_READ_WEBHOOK:
+		return KAFKA_WEBHOOK_SUFFIX;
+	default:
+		return "";
+	}
+}
+
 void right_name(const struct kafka_settings *settings, enum right right, struct right_name *ret_name)
 {
 	ret_name->operation = operations[rights[right].operation].name;
 	ret_name->resource = resources[rights[right].resource].name;
 	snprintf(ret_name->name, sizeof ret_name->name, "%s%s", resource_name(settings, right),
-		 right == RIGHT_READ_CALIBRATION ? KAFKA_CALIBRATION_SUFFIX
-		 : right == RIGHT_READ_AUDIT	 ? KAFKA_AUDIT_SUFFIX
-						 : "");
+		 group_suffix(right));
 }
 
 /* ---- how they are granted ---- */

@@ -21,6 +21,8 @@ enum right {
 	RIGHT_READ_FEEDBACK, /* where feedback is read */
 	RIGHT_READ_AUDIT,    /* the group of the audit log's keeper, likewise below where there is one */
 	RIGHT_WRITE_CHECKPOINTS,
+	RIGHT_READ_WEBHOOK, /* the group of the webhook's forwarder, likewise below where there is one */
+	RIGHT_READ_ADVISORIES,
 	RIGHT_COUNT_
 };
 

@@ -19,6 +19,7 @@
 #include "kafka/source.h"
 #include "kafka/topics.h"
 #include "service/background_task.h"
+#include "service/forwarding.h"
 #include "service/notify.h"
 #include "service/rotation.h"
 
@@ -69,6 +70,7 @@ struct app {
 	struct source *source;
 	struct calibrator *calibrator;
 	struct audit_keeper *keeper;  /* NULL: there is no audit log */
+	struct forwarder *webhook;    /* NULL: there is none */
 	struct model_current *models; /* NULL: nothing is learnt */
 	struct learner *learner;      /* likewise */
 	struct archive *archive;      /* NULL: nothing is archived */
@@ -439,6 +441,8 @@ static err_t start_parts(void *context, struct err_detail *detail)
 		err = start_calibrator(app, detail);
 	if (!err)
 		err = start_keeper(app, detail);
+	if (!err)
+		err = forwarding_start_webhook(config, &app->kafka, app->codec, &app->webhook, detail);
 	return err;
 }
 
@@ -458,6 +462,8 @@ static void collect_heartbeats(struct app *app)
 		app->heartbeats[app->tickers_count++] = calibrator_heartbeat(app->calibrator);
 	if (app->keeper)
 		app->heartbeats[app->tickers_count++] = keeper_heartbeat(app->keeper);
+	if (app->webhook)
+		app->heartbeats[app->tickers_count++] = forwarder_heartbeat(app->webhook);
 	if (app->learner)
 		app->heartbeats[app->tickers_count++] = learner_heartbeat(app->learner);
 	if (app->archive)
@@ -480,7 +486,7 @@ static void show_parts(struct app *app)
 	const struct monitor_view view = {
 		.parts = { app->pipeline, app->source, app->publisher, app->rights, &app->credits,
 			   app->targets, app->judge, app->calibrator, app->learner, app->archive, app->keeper,
-			   &app->reloads },
+			   app->webhook, &app->reloads },
 		.source = source_heartbeat(app->source),
 		.publisher = publisher_heartbeat(app->publisher),
 		.main = &app->main,
@@ -520,13 +526,14 @@ static int64_t stop_left_ms(const struct app *app, int64_t limit_ms)
  * Everything ends. The source ends first: it closes the assignment, so that whatever finishes from here on is
  * discarded; where its client does not return, for want of a broker, `ended` sees to that. Then the branches,
  * which answer all open calls; then the workers, which see these answers; then the publisher, to which
- * workers push. The calibrator and the keeper of the audit log are told at once and end beside them. False:
- * some part has not ended in time.
+ * workers push. The calibrator, the keeper of the audit log and forwarders are told at once and end beside
+ * them. False: some part has not ended in time.
  */
 static bool close_parts(struct app *app)
 {
 	calibrator_close(app->calibrator, app->stop_us + (int64_t)PUBLISHER_STOP_MS * 1000);
 	keeper_close(app->keeper, app->stop_us + (int64_t)PUBLISHER_STOP_MS * 1000);
+	forwarder_close(app->webhook);
 	learner_close(app->learner, app->stop_us + (int64_t)PUBLISHER_STOP_MS * 1000);
 	rights_watch_close(app->rights);
 	bool all = source_close(app->source, stop_left_ms(app, SOURCE_STOP_MS));
@@ -541,6 +548,7 @@ static bool close_parts(struct app *app)
 	archive_close(app->archive, app->stop_us + (int64_t)PUBLISHER_STOP_MS * 1000);
 	all &= calibrator_ended(app->calibrator, stop_left_ms(app, CALIBRATOR_STOP_MS));
 	all &= keeper_ended(app->keeper, stop_left_ms(app, CALIBRATOR_STOP_MS));
+	all &= forwarder_ended(app->webhook, stop_left_ms(app, CALIBRATOR_STOP_MS));
 	all &= learner_ended(app->learner, stop_left_ms(app, CALIBRATOR_STOP_MS));
 	all &= archive_ended(app->archive, stop_left_ms(app, CALIBRATOR_STOP_MS));
 	all &= rights_watch_ended(app->rights, stop_left_ms(app, CALIBRATOR_STOP_MS));
@@ -556,6 +564,7 @@ static err_t stop_parts(void *context, struct err_detail *detail)
 		return ERR_TIMEOUT;
 	calibrator_stop(app->calibrator);
 	keeper_stop(app->keeper);
+	forwarder_stop(app->webhook);
 	learner_stop(app->learner);
 	archive_stop(app->archive);
 	publisher_stop(app->publisher);

@@ -28,6 +28,7 @@ import openmetrics
 import rules
 from daemon import BINARY, config_text
 from openmetrics import await_metrics
+from receiver import Receiver
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -43,11 +44,19 @@ def scrape(daemon, accept=None):
 
 
 @pytest.fixture
-def busy(rig, tmp_path):
+def receiver():
+    with contextlib.closing(Receiver()) as server:
+        yield server
+
+
+@pytest.fixture
+def busy(rig, receiver, tmp_path):
     """A daemon with something in every family."""
-    key = tmp_path / "key"
+    key, secret = tmp_path / "key", tmp_path / "secret"
+    secret.write_text("whsec_" + "MTEx" * 8)
     subprocess.run([BINARY, "audit", "key", "example.com/log", "--output", key], check=True, capture_output=True, timeout=60)
-    rig.start(partitions=2, calibration={"model": "map"}, audit={"log": True, "key_file": str(key)})
+    rig.start(partitions=2, calibration={"model": "map"}, audit={"log": True, "key_file": str(key)},
+              webhook={"url": receiver.url, "secret_file": str(secret)})
     made = [events.sure(application=name, question=f"Question {number}?", target="shop", **fields)
             for number, (name, fields) in enumerate([("sales", {}), ("sales", {"ground_truth": {"sql": events.CITY_COUNT}}),
                                                      ("sales", {"ground_truth": {"sql": events.TOTAL}}), (HOSTILE, {})])]

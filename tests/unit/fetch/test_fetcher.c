@@ -136,7 +136,7 @@ static void what_comes_back(void **state)
 		{ "HTTP/1.1 302 There\r\nLocation: /b\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
 		  false, FETCH_ANSWERED, 302, -1 },
 		{ "HTTP/1.1 200 OK\r\nContent-Length: 1001\r\nConnection: close\r\n\r\n", true,
-		  FETCH_TOO_LARGE, 0, -1 },
+		  FETCH_TOO_LARGE, 200, -1 },
 		{ "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", true, FETCH_TIMED_OUT, 0, -1 },
 		{ "", true, FETCH_IMPOSSIBLE, 0, -1 }, /* no HTTP */
 		{ "", false, FETCH_FAULT, 0, -1 },

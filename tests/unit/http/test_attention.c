@@ -46,7 +46,8 @@ static void each_fault_is_named(void **state)
 		{ "target_away", "stock" },	    { "judge_left_alone", "judge" },
 		{ "judge_budget_spent", "second" }, { "calibration_database_away", NULL },
 		{ "archive_database_away", NULL },  { "audit_log_database_away", NULL },
-		{ "audit_log_stopped", NULL },	    { "drift_open", NULL },
+		{ "audit_log_stopped", NULL },	    { "receiver_away", "webhook" },
+		{ "receiver_gone", "other" },	    { "drift_open", NULL },
 	};
 	struct attention items[ATTENTION_MAX];
 	struct status *status = status_new();
@@ -61,6 +62,9 @@ static void each_fault_is_named(void **state)
 	status->calibrator.drift_open_count = 1;
 	status->archive.up = status->keeper.database_up = false;
 	status->keeper.stopped = 1;
+	status->receivers_count = 2;
+	status->receivers[0] = (struct status_receiver){ "webhook", { .away = true } };
+	status->receivers[1] = (struct status_receiver){ "other", { .away = true, .gone = true } };
 	size_t count = attention_of(status, items);
 	assert_int_equal(count, sizeof expected / sizeof *expected);
 	for (size_t i = 0; i < count; i++) {

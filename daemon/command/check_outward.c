@@ -1,0 +1,59 @@
+#include "command/check_outward.h"
+
+#include "outward/webhook.h"
+
+#include <errno.h>
+
+enum { ANSWER_BYTES_MAX = 65536 };
+
+static const char webhook_title[] = "webhook";
+
+/* A file that is missing is not told by libcurl under the name of its setting. */
+static err_t check_ca_file(const char *setting, const char *file, struct err_detail *detail)
+{
+	FILE *found = file ? fopen(file, "re") : NULL;
+	if (file && !found)
+		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: %s: %s", setting, file, strerror(errno));
+	if (found)
+		fclose(found);
+	return ERR_OK;
+}
+
+bool check_webhook_files(const struct config_webhook *webhook, struct findings *findings)
+{
+	struct webhook_secrets secrets;
+	struct err_detail detail = { "" }, reason = { "" };
+	err_t err = check_ca_file("webhook.ca_file", webhook->ca_file, &detail);
+	if (!err && (err = webhook_read_secrets(webhook->secret_file, &secrets, &reason)))
+		err_fail(&detail, err, "webhook.secret_file: %s", err_message(err, &reason));
+	if (!err)
+		explicit_bzero(&secrets, sizeof secrets);
+	findings_tried(findings, "webhook files", err, &detail);
+	return !err;
+}
+
+void check_webhook(const struct config_webhook *webhook, struct findings *findings)
+{
+	struct err_detail detail = { "" };
+	struct fetch_answer answer;
+	if (!webhook->configured) {
+		findings_none(findings, webhook_title, "none is configured");
+		return;
+	}
+	if (!check_webhook_files(webhook, findings))
+		return;
+	struct fetcher *fetcher = fetcher_new();
+	const struct fetch_request request = { .url = webhook->url,
+					       .method = "OPTIONS",
+					       .tls = { .ca_file = webhook->ca_file },
+					       .timeout_ms = webhook->timeout_ms,
+					       .max_bytes = ANSWER_BYTES_MAX };
+	err_t err = ERR_OK;
+	/* whatever it says to such a request: it is there, and its certificate is good */
+	if (!fetch(fetcher, &request, &answer) && answer.outcome != FETCH_TOO_LARGE)
+		err = err_fail(&detail, ERR_RECEIVER_UNAVAILABLE,
+			       "webhook.url: the receiver cannot be reached: %s", answer.fault);
+	fetch_answer_free(&answer);
+	fetcher_free(fetcher);
+	findings_tried(findings, webhook_title, err, &detail);
+}

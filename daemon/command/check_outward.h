@@ -1,0 +1,11 @@
+/* What `assayd check` looks at of the receivers outside. Main thread or one of its threads. */
+#pragma once
+
+#include "command/findings.h"
+#include "config/config.h"
+
+/* The files that the webhook names; false where some of it is wrong. */
+bool check_webhook_files(const struct config_webhook *webhook, struct findings *findings);
+
+/* The same, and whether its receiver answers, which is sent no advisory. */
+void check_webhook(const struct config_webhook *webhook, struct findings *findings);

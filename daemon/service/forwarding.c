@@ -1,0 +1,48 @@
+#include "service/forwarding.h"
+
+#include "outward/webhook.h"
+
+static unsigned bits_of(const struct conf_enums *list)
+{
+	unsigned bits = 0;
+	for (size_t i = 0; i < list->count; i++)
+		bits |= 1U << list->items[i];
+	return bits;
+}
+
+static err_t start(const struct forwarder_options *options, struct forwarder **ret_forwarder,
+		   struct err_detail *detail)
+{
+	err_t err = forwarder_start(options, ret_forwarder, detail);
+	if (err)
+		options->outlet.release(options->outlet.context);
+	return err;
+}
+
+err_t forwarding_start_webhook(const struct config *config, const struct kafka_settings *kafka,
+			       const struct codec *codec, struct forwarder **ret_forwarder,
+			       struct err_detail *detail)
+{
+	const struct config_webhook *webhook = &config->webhook;
+	if (!webhook->configured)
+		return ERR_OK;
+	const struct webhook_options options = {
+		.codec = codec,
+		.url = webhook->url,
+		.secret_file = webhook->secret_file,
+		.ca_file = webhook->ca_file,
+		.kinds = bits_of(&webhook->kinds),
+		.levels = bits_of(&webhook->levels),
+		.timeout_ms = webhook->timeout_ms,
+		.give_up_after_ms = webhook->give_up_after_s * 1000,
+	};
+	const struct forwarder_options forwarder = {
+		.kafka = kafka,
+		.topic = kafka->advisory_topic,
+		.group_suffix = KAFKA_WEBHOOK_SUFFIX,
+		.group_right = RIGHT_READ_WEBHOOK,
+		.topic_right = RIGHT_READ_ADVISORIES,
+		.outlet = webhook_outlet(&options),
+	};
+	return start(&forwarder, ret_forwarder, detail);
+}

@@ -1,0 +1,298 @@
+"""What is handed on to receivers outside: advisories to a webhook."""
+
+import base64
+import contextlib
+import hashlib
+import hmac
+import json
+import os
+import pathlib
+import re
+import time
+import uuid
+
+import pytest
+import yaml
+
+import events
+import wire
+from openmetrics import Metrics, await_metrics
+from receiver import Receiver, Reply
+from test_cli import assayd, config_file, found  # noqa: F401 (a fixture)
+
+SCHEMAS = pathlib.Path(__file__).resolve().parents[2] / "schemas"
+DOUBTFUL = "SELECT FROM customers WHERE"  # no SQL
+
+
+def secret():
+    return "whsec_" + base64.b64encode(os.urandom(32)).decode()
+
+
+def signature(secret_text, request):
+    """As whoever receives it computes it, from the text of the specification."""
+    key = base64.b64decode(secret_text.removeprefix("whsec_"))
+    signed = b".".join((request.headers["webhook-id"].encode(), request.headers["webhook-timestamp"].encode(), request.body))
+    return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+
+
+@pytest.fixture
+def receiver():
+    with contextlib.closing(Receiver()) as server:
+        yield server
+
+
+class Outward:
+    """Topics, a receiver and a daemon that has nothing else."""
+
+    def __init__(self, kafka, topics, make_daemon, receiver, folder):
+        self.kafka, self.receiver, self._make_daemon = kafka, receiver, make_daemon
+        self.topics = topics(partitions=2)
+        self.secret_file = folder / "secret"
+        self.secret = secret()
+        self.secret_file.write_text(self.secret + "\n")
+
+    def config(self, instance=1, **webhook):
+        kafka = self.topics.settings(self.kafka, instance_id=f"{self.topics.name}-{instance}")
+        return {"kafka": kafka, "advisories": {"max_per_minute": 1000000},
+                "webhook": {"url": self.receiver.url, "secret_file": str(self.secret_file), **webhook}}
+
+    def make(self, **changes):
+        return self._make_daemon(self.config(**changes))
+
+    def send(self, count=1, sql=DOUBTFUL, **fields):
+        """So many events; their names."""
+        sent = [events.event(sql, **fields) for _ in range(count)]
+        self.kafka.produce(self.topics.input, [events.message(event) for event in sent])
+        return {event["event_id"] for event in sent}
+
+    def advise(self, **fields):
+        """An advisory that somebody else has written into the topic, as JSON."""
+        datum = {"advisory_id": str(uuid.uuid4()), "kind": "CALIBRATION_DRIFT", "kinds": ["CALIBRATION_DRIFT"],
+                 "event_type": "CALIBRATION_DRIFT", "raised_at": events.now_ms(), "summary": "It drifts.",
+                 "application": "shop-assistant", **fields}
+        self.kafka.produce(self.topics.advisory, [json.dumps(datum).encode()])
+        return datum
+
+    def taken(self, count):
+        """event_id (or advisory_id) → body of what was taken."""
+        bodies = [json.loads(request.body) for request in self.receiver.taken(count)]
+        return {body["data"]["event_id"] or body["data"]["advisory_id"]: body for body in bodies}
+
+
+@pytest.fixture
+def outward(kafka, topics, make_daemon, receiver, tmp_path):
+    return Outward(kafka, topics, make_daemon, receiver, tmp_path)
+
+
+def started(outward, **changes):
+    """A daemon whose forwarder is where it begins: what is published from now on is sent."""
+    daemon = outward.make(**changes).start()
+    daemon.await_log("begins with what is published from now on")
+    return daemon
+
+
+def attention(daemon):
+    return {item["code"] for item in json.loads(daemon.get("/status.json")[1])["attention"]}
+
+
+def await_attention(daemon, code):
+    deadline = time.monotonic() + 60
+    while code not in attention(daemon):
+        assert time.monotonic() < deadline, daemon.log_tail()
+        time.sleep(0.1)
+
+
+# ---- the description of topics and headers ----
+
+def resolve(document, node):
+    while "$ref" in node:
+        reference, node = node["$ref"], document
+        for part in reference[2:].split("/"):
+            node = node[part]
+    return node
+
+
+def check_headers(document, name, message):
+    """Whether the message has the headers that its description has, and no others."""
+    schema = resolve(document, document["components"]["messages"][name]["headers"])
+    headers = {key: value.decode() for key, value in message.headers() or ()}
+    assert set(headers) <= set(schema["properties"]) and set(headers) >= set(schema.get("required", ())), headers
+    for key, value in headers.items():
+        rule = resolve(document, schema["properties"][key])
+        assert value in rule.get("enum", [value]) and rule.get("const", value) == value, (key, value)
+        assert re.search(rule.get("pattern", ""), value), (key, value)
+
+
+def test_messages_are_as_described(outward):
+    document = yaml.safe_load((SCHEMAS / "asyncapi.yaml").read_text(encoding="utf-8"))
+    outward.make().start()
+    good = events.event("SELECT 1 AS one")
+    trace = [("traceparent", b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"), ("tracestate", b"a=1")]
+    outward.kafka.produce(outward.topics.input, [events.message(good, headers=trace),
+                                                 events.message(events.event(DOUBTFUL), headers=trace), b"no event"])
+    scored = outward.kafka.read(outward.topics.scored, 2)
+    for message in scored:
+        check_headers(document, "scored", message)
+        assert message.key().decode() == wire.SCORED_QUERY.decode(message.value())["event_id"]
+    for message in outward.kafka.read(outward.topics.advisory, 1):
+        check_headers(document, "advisory", message)
+        assert message.key().decode() == wire.ADVISORY.decode(message.value())["event_id"]
+    for message in outward.kafka.read(outward.topics.dead_letter, 1):
+        check_headers(document, "deadLetter", message)
+
+
+# ---- the webhook ----
+
+def test_advisories_arrive_signed(outward):
+    history = outward.send(3)
+    first = outward.make()
+    first.config.pop("webhook")
+    first.start()
+    outward.kafka.read(outward.topics.advisory, 3)
+    first.terminate()
+    daemon = started(outward)  # none of the history is sent
+    sent = outward.send(2)
+    drift = outward.advise()
+    hostile = outward.advise(advisory_id="a\r\nInjected: yes")
+    outward.kafka.produce(outward.topics.advisory, [b"no advisory"])
+    bodies = outward.taken(4)
+    assert set(bodies) == sent | {drift["advisory_id"], hostile["advisory_id"]} and not set(bodies) & history
+    published = {datum["event_id"]: datum for datum in
+                 (wire.ADVISORY.decode(message.value()) for message in outward.kafka.read(outward.topics.advisory, 8)
+                  if message.value().startswith(wire.MARKER))}
+    assert all(bodies[name]["type"] == "advisory.calibration_drift" for name in set(bodies) - set(published))
+    for name in sent:
+        datum, body = published[name], bodies[name]
+        assert body["type"] == "advisory." + datum["kinds"][0].lower()
+        assert body["timestamp"] == datum["raised_at"].strftime("%Y-%m-%dT%H:%M:%S.") + \
+            f"{datum['raised_at'].microsecond // 1000:03d}Z"
+        assert body["data"]["summary"] == datum["summary"] and body["data"]["kinds"] == datum["kinds"]
+    for request in outward.receiver.taken():
+        assert request.headers["webhook-signature"] == signature(outward.secret, request)
+        assert abs(int(request.headers["webhook-timestamp"]) - time.time()) < 120
+        assert request.headers["Content-Type"] == "application/json" and "Injected" not in request.headers
+        advisory_id = json.loads(request.body)["data"]["advisory_id"]
+        assert request.headers["webhook-id"] == advisory_id or advisory_id == hostile["advisory_id"]
+    # a new secret, above the old one, and then alone: without a restart
+    fresh = secret()
+    for secrets in ([fresh, outward.secret], [fresh]):
+        outward.secret_file.write_text("".join(f"{text}\n" for text in secrets))
+        count = len(outward.receiver.taken())
+        outward.send()
+        request = outward.receiver.taken(count + 1)[-1]
+        assert request.headers["webhook-signature"].split() == [signature(text, request) for text in secrets]
+    metrics = await_metrics(daemon, lambda found: found.value("assayd_receiver_sent", receiver="webhook") == 6)
+    assert metrics.value("assayd_receiver_unreadable", receiver="webhook") == 1
+    assert metrics.value("assayd_receiver_up", receiver="webhook") == 1
+    daemon.terminate()
+    # what was taken is not sent again, and what comes meanwhile is
+    missed = outward.advise()
+    outward.make().start()
+    request = outward.receiver.taken(7)[-1]
+    assert request.headers["webhook-id"] == missed["advisory_id"]
+    outward.advise()
+    assert len(outward.receiver.taken(8)) == 8
+
+
+def test_faults_delay_and_lose_nothing(outward):
+    daemon = started(outward, timeout_ms=500)
+    outward.receiver.script(Reply(500), Reply(429, {"Retry-After": "3"}), Reply(reset=True),
+                            Reply(200, body=b"x" * 100, drip_s=0.1), Reply(302, {"Location": outward.receiver.url}))
+    [name] = outward.send()
+    await_attention(daemon, "receiver_away")
+    later = outward.send(2)
+    requests = outward.receiver.requests(8)  # five of the first that failed, and all three
+    same = {request.headers["webhook-id"] for request, _ in requests[:6]}
+    assert len(same) == 1 and json.loads(requests[0][0].body)["data"]["event_id"] == name
+    assert requests[2][0].at - requests[1][0].at >= 3
+    for request, _ in requests[:6]:  # each with a time of its own
+        assert request.headers["webhook-signature"] == signature(outward.secret, request)
+    assert {json.loads(request.body)["data"]["event_id"] for request, _ in requests[6:]} == later
+    assert "no answer in time" in daemon.log() and "redirects are not followed" in daemon.log()
+    # scoring went on all the time, and it is well again
+    outward.kafka.read(outward.topics.scored, 3)
+    assert "receiver_away" not in attention(daemon)
+    # what is refused for good is given up; of a long answer the status is enough
+    outward.receiver.script(Reply(400), Reply(200, body=b"x" * 1_000_000))
+    refused = outward.send()
+    outward.receiver.requests(9)
+    sent = outward.send()
+    requests = outward.receiver.requests(10)
+    assert [json.loads(request.body)["data"]["event_id"] for request, _ in requests[8:]] == [*refused, *sent]
+    metrics = await_metrics(daemon, lambda found: found.value("assayd_receiver_sent", receiver="webhook") == 4)
+    assert metrics.value("assayd_receiver_given_up", receiver="webhook") == 1
+    assert metrics.value("assayd_receiver_failures", receiver="webhook") >= 4  # curl tries a connection that was kept twice
+    # one that is gone is left alone until the next start
+    outward.receiver.script(Reply(410))
+    gone = outward.send()
+    outward.receiver.requests(11)
+    await_attention(daemon, "receiver_gone")
+    gone |= outward.send()
+    outward.kafka.read(outward.topics.scored, 7)
+    assert len(outward.receiver.requests()) == 11
+    daemon.terminate()
+    outward.make().start()
+    requests = outward.receiver.requests(13)
+    assert {json.loads(request.body)["data"]["event_id"] for request, _ in requests[11:]} == gone
+
+
+def test_a_receiver_that_is_away_is_told_later(outward):
+    daemon = started(outward)
+    outward.receiver.halt()
+    sent = outward.send(30)
+    await_attention(daemon, "receiver_away")
+    outward.kafka.read(outward.topics.scored, 30)  # whoever is away, scoring goes on
+    daemon.kill()
+    second = outward.make()
+    second.start()
+    await_attention(second, "receiver_away")
+    outward.receiver.resume()
+    assert set(outward.taken(30)) >= sent
+    # a stop ends a request at once
+    outward.receiver.script(Reply(delay_s=20))
+    outward.send()
+    outward.receiver.requests(len(outward.receiver.requests()) + 1)
+    before = time.monotonic()
+    second.terminate()
+    assert time.monotonic() - before < 15
+
+
+def test_instances_share_the_topic(outward):
+    first = started(outward)
+    second = outward.make(instance=2).start()
+    second.await_log("the advisory webhook: assigned 1 partitions")
+    sent = outward.send(40)
+    assert set(outward.taken(40)) == sent
+    first.terminate()
+    more = outward.send(20)
+    assert set(outward.taken(60)) == sent | more
+    assert len(outward.receiver.taken()) == 60  # none twice: both went in order
+
+
+def test_selected_kinds_and_levels(outward):
+    daemon = started(outward, kinds=("CALIBRATION_DRIFT", "UNSAFE_QUERY"), levels=("VERY_LOW_CONFIDENCE",))
+    outward.send(2)
+    unsafe = outward.send(sql="DELETE FROM customers")
+    drift = outward.advise()
+    assert set(outward.taken(2)) == {*unsafe, drift["advisory_id"]}
+    await_metrics(daemon, lambda found: found.value("assayd_receiver_passed", receiver="webhook") == 2)
+
+
+def test_check_says_what_is_wrong(outward, config_file):  # noqa: F811
+    def check(*more, **webhook):
+        return assayd("check", *more, "--config", config_file(outward.config(**webhook)))
+
+    assert "webhook" in found(check(), "ok")
+    outward.secret_file.write_text("swordfish\n")
+    done = check("--offline")
+    assert any("webhook.secret_file" in line and "openssl rand" in line for line in found(done, "error")), done.stdout
+    assert "swordfish" not in done.stdout + done.stderr
+    outward.secret_file.write_text(outward.secret)
+    done = check("--offline", url="ftp://example.org/")
+    assert "webhook.url: an address begins with http:// or https://" in done.stdout + done.stderr
+    done = check("--offline", ca_file="/nowhere.pem")
+    assert any("webhook.ca_file: /nowhere.pem" in line for line in found(done, "error")), done.stdout
+    outward.receiver.halt()
+    done = check()
+    outward.receiver.resume()
+    assert any("webhook.url: the receiver cannot be reached" in line for line in found(done, "error")), done.stdout
