@@ -4,13 +4,13 @@ import json
 
 import wire
 
-from jsonschema import Draft202012Validator
+from jsonschema import Draft7Validator
 
 
 def validator(name):
     schema = json.loads((wire.SCHEMAS / f"{name}.schema.json").read_text())
-    Draft202012Validator.check_schema(schema)
-    return Draft202012Validator(schema)
+    Draft7Validator.check_schema(schema)
+    return Draft7Validator(schema)
 
 
 def faults(checker, value):
