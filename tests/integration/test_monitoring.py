@@ -153,6 +153,7 @@ def prometheus(busy, tmp_path):
     deadline = time.monotonic() + 120
     while True:  # two scrapes make a rate, and rules follow them
         with contextlib.suppress(urllib.error.URLError, ConnectionError):
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/-/ready", timeout=60).close()
             if ask("count_over_time(assayd_ready[1m]) >= 3") and len(ask("count by (slo) (assayd:slo_budget_left:30d)")) >= 2:
                 break
         assert time.monotonic() < deadline, (tmp_path / "prometheus.log").read_text()
