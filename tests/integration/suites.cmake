@@ -3,11 +3,11 @@ suite(audit 300 COVERS command/audit_database command/audit_show event/archiving
 suite(audit_interop 120)
 suite(audit_log 400 COVERS audit/keeper/keeper audit/keeper/keeper_publisher audit/publish/checkpoint_topic command/audit_begin_again command/audit_key command/audit_log
   command/audit_prove command/check_audit)
-suite(audit_verify 180 SANITIZED COVERS audit/log/snapshot command/audit_export command/audit_verify
+suite(audit_verify 180 COVERS audit/log/snapshot command/audit_export command/audit_verify
   command/verification command/verification_checkpoints command/verification_print)
 suite(avro_interop 180)
 suite(calibration 240 COVERS calibration/report/documents command/calibration kafka/topic_reader)
-suite(cli 400 SANITIZED
+suite(cli 400
   COVERS command/check command/check_files command/check_http command/config_digest command/findings command/score command/score_view
   command/settings service/options main address/environment common/output common/pem common/terminal)
 suite(dead_letters 180 SANITIZED)
@@ -22,17 +22,17 @@ suite(overlap 240)
 suite(panel 240 SANITIZED)
 suite(pipeline 240 COVERS kafka/publisher kafka/transactor kafka/producer)
 suite(probability 240 COVERS calibration/learn/learner)
-suite(produce 180 SANITIZED COVERS command/interruption command/json_output command/produce command/progress kafka/feeder)
+suite(produce 180 COVERS command/interruption command/json_output command/produce command/progress kafka/feeder)
 suite(quickstart 500)
 suite(reach 300 COVERS kafka/login kafka/security)
-suite(recompute 300 SANITIZED COVERS audit/recompute/* command/audit_recompute event/chunks)
-suite(redrive 240 SANITIZED COVERS command/redrive kafka/log_ends kafka/redriver)
+suite(recompute 300 COVERS audit/recompute/* command/audit_recompute event/chunks)
+suite(redrive 240 COVERS command/redrive kafka/log_ends kafka/redriver)
 suite(refusals 180)
 suite(restart 400)
 suite(rights 400)
 suite(service 600 COVERS service/app service/background_task service/notify service/rotation)
 suite(stops 300 COVERS kafka/stops)
-suite(topics_shown 180 SANITIZED COVERS command/key_finder command/remembered command/show command/tail command/topic_message)
+suite(topics_shown 180 COVERS command/key_finder command/remembered command/show command/tail command/topic_message)
 suite(topics 300 COVERS kafka/topic_probe kafka/topics kafka/trails kafka/witness)
 suite(trial_broker 180)
 suite(unit 400 COVERS command/check_unit command/unit)
