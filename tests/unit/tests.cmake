@@ -31,7 +31,7 @@ unit_test(audit/checkpoint COVERS audit/checkpoint)
 unit_test(audit/growth COVERS audit/growth)
 unit_test(audit/keeper/keeper_log COVERS audit/keeper/keeper_log WITH assayd_audit_keeper)
 unit_test(audit/leaf COVERS audit/leaf)
-unit_test(audit/log/reading THREADS WAITS COVERS audit/log/reading WITH harness_database_server assayd_audit_log)
+unit_test(audit/log/reading WAITS COVERS audit/log/reading WITH harness_database_server assayd_audit_log)
 unit_test(audit/log/store THREADS WAITS COVERS audit/log/* WITH harness_database_server assayd_audit_log)
 unit_test(audit/merkle COVERS audit/merkle)
 unit_test(audit/note COVERS audit/note)
@@ -63,7 +63,7 @@ unit_test(avro/second_opinion COVERS avro/second_opinion)
 unit_test(avro/timestamp COVERS avro/timestamp)
 unit_test(avro/versions COVERS avro/codec avro/plan)
 
-unit_test(calibration/calibrator THREADS WAITS
+unit_test(calibration/calibrator WAITS
   COVERS calibration/calibrator calibration/count/batch calibration/count/ingest calibration/count/lag
   calibration/count/records
   WITH harness_calibration_rig)
@@ -98,27 +98,27 @@ unit_test(calibration/rebuild/rebuild PLAIN WAITS COVERS calibration/rebuild/* W
 unit_test(calibration/replay/replay COVERS calibration/replay/replay calibration/replay/replay_print)
 unit_test(calibration/replay/replay_file COVERS calibration/replay/replay_file)
 
-unit_test(calibration/report/models THREADS WAITS
+unit_test(calibration/report/models WAITS
   COVERS calibration/report/models calibration/report/print_models
   WITH harness_database_server)
-unit_test(calibration/report/ranking THREADS COVERS calibration/report/ranking)
-unit_test(calibration/report/reader THREADS WAITS
+unit_test(calibration/report/ranking COVERS calibration/report/ranking)
+unit_test(calibration/report/reader WAITS
   COVERS calibration/report/print calibration/report/print_ranking calibration/report/print_text
   calibration/report/reader calibration/report/sample calibration/store/check database/values
   WITH harness_database_server)
-unit_test(calibration/report/report THREADS WAITS COVERS calibration/report/report)
+unit_test(calibration/report/report WAITS COVERS calibration/report/report)
 
 unit_test(calibration/statistics/claims_sequence PLAIN COVERS calibration/statistics/claims_sequence)
 unit_test(calibration/statistics/drift_sequence COVERS calibration/statistics/drift_sequence)
 unit_test(calibration/statistics/source_sequence PLAIN COVERS calibration/statistics/source_sequence)
 unit_test(calibration/statistics/statistics COVERS calibration/statistics/*)
 
-unit_test(calibration/store/cases THREADS WAITS COVERS calibration/store/cases)
+unit_test(calibration/store/cases WAITS COVERS calibration/store/cases)
 unit_test(calibration/store/rollup PLAIN WAITS
   COVERS calibration/store/days calibration/store/rollup calibration/store/retention
   WITH harness_database_server)
-unit_test(calibration/store/claims THREADS WAITS COVERS calibration/store/claims WITH harness_database_server)
-unit_test(calibration/store/rules THREADS WAITS COVERS calibration/store/rules WITH harness_counting harness_database_server)
+unit_test(calibration/store/claims WAITS COVERS calibration/store/claims WITH harness_database_server)
+unit_test(calibration/store/rules WAITS COVERS calibration/store/rules WITH harness_counting harness_database_server)
 unit_test(calibration/store/sequences THREADS WAITS COVERS calibration/store/sequences WITH harness_counting harness_database_server)
 
 unit_test(command/id_time COVERS command/id_time)
@@ -146,7 +146,7 @@ unit_test(database/database THREADS WAITS COVERS database/database database/migr
 
 unit_test(event/analyse THREADS WAITS
   COVERS event/analyse event/candidates event/overall event/truths event/record/facts score/agreement)
-unit_test(event/conclusions WAITS COVERS event/advisories event/record/disposition event/remedy)
+unit_test(event/conclusions SLOW WAITS COVERS event/advisories event/record/disposition event/remedy)
 unit_test(event/encode WAITS COVERS event/advisories event/encode)
 unit_test(event/event WAITS COVERS event/event)
 unit_test(event/event_metrics WAITS COVERS event/event_metrics)
@@ -203,24 +203,24 @@ unit_test(judge/wire THREADS WAITS COVERS judge/transport)
 
 unit_test(kafka/assignment THREADS WAITS COVERS kafka/assignment)
 unit_test(kafka/board COVERS kafka/board)
-unit_test(kafka/client THREADS WAITS COVERS kafka/client)
+unit_test(kafka/client WAITS COVERS kafka/client)
 unit_test(kafka/credits THREADS WAITS COVERS kafka/credits)
 unit_test(outward/reception COVERS outward/reception)
 unit_test(outward/webhook COVERS outward/webhook)
 
 unit_test(kafka/dead_letter COVERS kafka/dead_letter kafka/header)
-unit_test(kafka/fetching THREADS WAITS COVERS kafka/fetching)
-unit_test(kafka/group THREADS WAITS COVERS kafka/group)
+unit_test(kafka/fetching WAITS COVERS kafka/fetching)
+unit_test(kafka/group WAITS COVERS kafka/group)
 unit_test(kafka/identity WAITS COVERS kafka/identity)
 unit_test(kafka/offsets WAITS COVERS kafka/offsets)
-unit_test(kafka/permissions THREADS WAITS COVERS kafka/permissions)
-unit_test(kafka/producer_recovery THREADS WAITS COVERS kafka/producer kafka/producer_recovery kafka/transaction)
+unit_test(kafka/permissions WAITS COVERS kafka/permissions)
+unit_test(kafka/producer_recovery WAITS COVERS kafka/producer kafka/producer_recovery kafka/transaction)
 unit_test(kafka/receipts COVERS kafka/receipts)
 unit_test(kafka/reason WAITS COVERS kafka/reason)
 unit_test(kafka/rights WAITS COVERS kafka/rights)
-unit_test(kafka/rights_watch THREADS WAITS COVERS kafka/rights_watch)
+unit_test(kafka/rights_watch WAITS COVERS kafka/rights_watch)
 # The test stands between the source and its client.
-unit_test(kafka/source THREADS WAITS
+unit_test(kafka/source WAITS
   COVERS kafka/source kafka/lag
   LINK_OPTIONS -Wl,--wrap=rd_kafka_conf_set_rebalance_cb,--wrap=rd_kafka_consumer_poll)
 

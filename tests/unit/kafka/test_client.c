@@ -1,7 +1,6 @@
 #include "kafka/client.h"
 
 #include "common/clock.h"
-#include "tests/harness/fixtures/sanitizers.h"
 
 #include <librdkafka/rdkafka_mock.h>
 #include <setjmp.h>
@@ -162,10 +161,6 @@ static void no_client_makes_topics(void **state)
 
 int main(void)
 {
-	if (THREAD_SANITIZER) {
-		print_message("skipped: the Kafka client cannot run under the thread sanitizer\n");
-		return 77;
-	}
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_interval_of_polls_holds_a_session_and_a_rebalance),
 		cmocka_unit_test_setup_teardown(who_waits_for_something_else_is_no_less_a_member,

@@ -1,7 +1,5 @@
 #include "kafka/fetching.h"
 
-#include "tests/harness/fixtures/sanitizers.h"
-
 #include <librdkafka/rdkafka_mock.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -166,10 +164,6 @@ static void nothing_paused_is_no_order(void **state)
 
 int main(void)
 {
-	if (THREAD_SANITIZER) {
-		print_message("skipped: the Kafka client cannot run under the thread sanitizer\n");
-		return 77;
-	}
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pause_at_once_loses_no_partition),
 		cmocka_unit_test(a_paused_partition_is_silent_until_it_is_resumed),

@@ -3,8 +3,6 @@
  */
 #include "kafka/group.h"
 
-#include "tests/harness/fixtures/sanitizers.h"
-
 #include <arpa/inet.h>
 #include <poll.h>
 #include <pthread.h>
@@ -303,10 +301,6 @@ static void silence_has_an_end(void **state)
 
 int main(void)
 {
-	if (THREAD_SANITIZER) {
-		print_message("skipped: the Kafka client cannot run under the thread sanitizer\n");
-		return 77;
-	}
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_coordinator_is_found_and_kept, start, stop),
 		cmocka_unit_test_setup_teardown(a_moved_group_is_found_again, start, stop),

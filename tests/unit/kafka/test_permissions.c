@@ -1,7 +1,6 @@
 #include "kafka/permissions.h"
 
 #include "common/clock.h"
-#include "tests/harness/fixtures/sanitizers.h"
 
 #include <librdkafka/rdkafka_mock.h>
 #include <setjmp.h>
@@ -165,10 +164,6 @@ static void a_client_that_does_not_end_is_left_behind(void **state)
 
 int main(void)
 {
-	if (THREAD_SANITIZER) {
-		print_message("skipped: the Kafka client cannot run under the thread sanitizer\n");
-		return 77;
-	}
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers_of_a_coordinator),
 		cmocka_unit_test(a_coordinator_that_never_comes_is_given_up),

@@ -2,7 +2,6 @@
 #include "kafka/transaction.h"
 
 #include "common/clock.h"
-#include "tests/harness/fixtures/sanitizers.h"
 
 #include <librdkafka/rdkafka_mock.h>
 #include <setjmp.h>
@@ -183,10 +182,6 @@ static void a_stop_renews_nothing(void **state)
 
 int main(void)
 {
-	if (THREAD_SANITIZER) {
-		print_message("skipped: the Kafka client cannot run under the thread sanitizer\n");
-		return 77;
-	}
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_lost_producer_is_replaced_and_the_next_transaction_goes_through),
 		cmocka_unit_test(one_that_is_lost_again_and_again_is_given_up),

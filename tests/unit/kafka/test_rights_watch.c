@@ -1,7 +1,6 @@
 #include "kafka/rights_watch.h"
 
 #include "common/log.h"
-#include "tests/harness/fixtures/sanitizers.h"
 
 #include <librdkafka/rdkafka_mock.h>
 #include <setjmp.h>
@@ -168,10 +167,6 @@ static void what_is_tried_comes_back_by_itself(void **state)
 
 int main(void)
 {
-	if (THREAD_SANITIZER) {
-		print_message("skipped: the Kafka client cannot run under the thread sanitizer\n");
-		return 77;
-	}
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_is_missing_at_first),
 		cmocka_unit_test(there_may_be_no_watch),

@@ -1,7 +1,6 @@
 #include "kafka/source.h"
 
 #include "common/clock.h"
-#include "tests/harness/fixtures/sanitizers.h"
 
 #include <librdkafka/rdkafka_mock.h>
 #include <pthread.h>
@@ -176,10 +175,6 @@ static void partitions_given_while_others_are_held_end_those(void **state)
 
 int main(void)
 {
-	if (THREAD_SANITIZER) {
-		print_message("skipped: the Kafka client cannot run under the thread sanitizer\n");
-		return 77;
-	}
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(partitions_given_while_others_are_held_end_those, start,
 						stop),
