@@ -5,18 +5,24 @@
 #include "avro/encode.h"
 #include "avro/framing.h"
 #include "avro/json.h"
+#include "avro/named_schemas.h"
 #include "avro/plan.h"
+#include "common/hash.h"
 
 #include <dirent.h>
+#include <pthread.h>
 
 #define DEFAULT_EVENT_BYTES ((size_t)4 << 20)
 #define SCHEMA_FILE_MAX	    ((size_t)1 << 20)
+#define LEARNT_BYTES_MAX    ((size_t)256 << 20) /* of schemas that a registry names */
 #define SUFFIX		    ".avsc"
 
 /* A schema that messages may name, and how it is read as each record. */
 struct codec_writer {
 	struct codec_writer *next;
 	uint64_t fingerprint;
+	unsigned char digest[DIGEST_BYTES]; /* of the canonical form; of those that a registry names */
+	struct arena *arena;		    /* of its own, or NULL: the codec's */
 	struct schema *schema;
 	const struct plan *plans[RECORD_COUNT_]; /* NULL: it is no such record */
 	struct err_detail refusals[RECORD_COUNT_];
@@ -30,6 +36,13 @@ struct codec {
 	struct codec_writer *writers;
 	struct schema *readers[RECORD_COUNT_]; /* the compiled-in schemas, with their aliases */
 	uint64_t fingerprints[RECORD_COUNT_];  /* of the compiled-in schemas */
+	uint32_t written_ids[RECORD_COUNT_];   /* by which a registry names them; WIRE_CONFLUENT only */
+	codec_resolve_fn resolve;	       /* or NULL */
+	void *resolve_context;
+	struct named_schemas *named; /* NULL: there is no registry */
+	pthread_mutex_t mutex;	     /* of whoever learns: guards what follows, and adding to `named` */
+	struct codec_writer *learnt;
+	size_t learnt_bytes;
 };
 
 DEFINE_CLEANUP(DIR, dir_cleanup, closedir)
@@ -140,10 +153,9 @@ err_t codec_new(const struct codec_options *options, struct codec **ret_codec, s
 	codec->max_event_bytes = options->max_event_bytes ? options->max_event_bytes : DEFAULT_EVENT_BYTES;
 	codec->limits.max_items = options->max_items ? options->max_items : BOUNDS_MAX_ITEMS;
 	codec->limits.max_depth = BOUNDS_MAX_DEPTH;
-	if (options->output == WIRE_CONFLUENT)
-		return err_fail(
-			detail, ERR_CONFIG_RANGE,
-			"records cannot be written with Confluent framing: it needs a schema registry");
+	pthread_mutex_init(&codec->mutex, NULL);
+	if (options->max_named)
+		codec->named = named_schemas_new(options->max_named);
 	err_t err = ERR_OK;
 	for (int id = 0; id < RECORD_COUNT_ && !err; id++)
 		err = parse_builtin(codec, (enum record_id)id, detail);
@@ -159,6 +171,12 @@ err_t codec_new(const struct codec_options *options, struct codec **ret_codec, s
 	return err;
 }
 
+static void writer_free(struct codec_writer *writer)
+{
+	schema_free(writer->schema);
+	arena_free(writer->arena);
+}
+
 void codec_free(struct codec *codec)
 {
 	if (!codec)
@@ -167,21 +185,153 @@ void codec_free(struct codec *codec)
 		schema_free(writer->schema);
 	for (int id = 0; id < RECORD_COUNT_; id++)
 		schema_free(codec->readers[id]);
+	for (struct codec_writer *writer = codec->learnt; writer;) {
+		struct codec_writer *next = writer->next;
+		writer_free(writer);
+		writer = next;
+	}
+	named_schemas_free(codec->named);
+	pthread_mutex_destroy(&codec->mutex);
 	arena_free(codec->arena);
 	free(codec);
+}
+
+/* ---- schemas that a registry names ---- */
+
+DEFINE_CLEANUP(struct codec_writer, writer_cleanup, writer_free)
+
+/* How it is read as each record; one that is none of ours is refused as an event. */
+static err_t writer_make(const struct codec *codec, struct schema *schema, struct codec_writer **ret_writer,
+			 struct err_detail *detail)
+{
+	_cleanup_(buf_free) struct buf form = BUF_INIT;
+	struct arena *arena = arena_new();
+	_cleanup_(writer_cleanup) struct codec_writer *writer = ARENA_NEW(arena, struct codec_writer);
+	writer->arena = arena;
+	writer->schema = schema;
+	bool read = false;
+	for (int id = 0; id < RECORD_COUNT_; id++)
+		read |= plan_make(schema, codec->readers[id], builtin_record((enum record_id)id), arena,
+				  &writer->plans[id], &writer->refusals[id]) == ERR_OK;
+	if (!read)
+		return err_fail(detail, ERR_SCHEMA_INCOMPATIBLE, "%s",
+				writer->refusals[RECORD_QUERY].message);
+	canonical_form(schema, &form);
+	hash_sha256(form.data, form.len, writer->digest);
+	*ret_writer = TAKE_PTR(writer);
+	return ERR_OK;
+}
+
+/* One that many names stand for, as where only its comments differ, is there once. Fingerprints could be made
+ * to collide. NULL: there is no room. */
+static const struct codec_writer *keep(struct codec *codec, struct codec_writer *fresh)
+{
+	for (const struct codec_writer *writer = codec->learnt; writer; writer = writer->next)
+		if (memcmp(writer->digest, fresh->digest, sizeof fresh->digest) == 0) {
+			writer_free(fresh);
+			return writer;
+		}
+	if (codec->learnt_bytes >= LEARNT_BYTES_MAX) {
+		writer_free(fresh);
+		return NULL;
+	}
+	fresh->next = codec->learnt;
+	codec->learnt = fresh;
+	codec->learnt_bytes += arena_size_bytes(fresh->arena) + arena_size_bytes(fresh->schema->arena);
+	return fresh;
+}
+
+err_t codec_learn_named(struct codec *codec, const struct schema_name *name, str_t json,
+			struct err_detail *detail)
+{
+	struct schema *schema;
+	struct codec_writer *fresh = NULL;
+	err_t err = schema_parse(json, &schema, detail);
+	if (!err)
+		err = writer_make(codec, schema, &fresh, detail);
+	if (err)
+		return err;
+	pthread_mutex_lock(&codec->mutex);
+	const struct codec_writer *writer = keep(codec, fresh);
+	bool room = writer && named_schemas_add(codec->named, name, writer);
+	pthread_mutex_unlock(&codec->mutex);
+	if (room)
+		return ERR_OK;
+	return err_fail(detail, ERR_SCHEMA_UNAVAILABLE,
+			"%zu schemas of the registry are known already, and there is room for no more (%s)",
+			codec_named_count(codec), writer ? "registry.max_schemas" : "256 MiB in all");
+}
+
+void codec_set_written_id(struct codec *codec, enum record_id record, uint32_t id)
+{
+	const struct schema_name name = { .id = id };
+	codec->written_ids[record] = id;
+	if (codec->named)
+		named_schemas_add(codec->named, &name, find_writer(codec, codec->fingerprints[record]));
+}
+
+bool codec_knows_named(const struct codec *codec, const struct schema_name *name)
+{
+	return codec->named && named_schemas_find(codec->named, name);
+}
+
+size_t codec_named_count(const struct codec *codec)
+{
+	return codec->named ? named_schemas_count(codec->named) : 0;
+}
+
+void codec_set_resolver(struct codec *codec, codec_resolve_fn resolve, void *context)
+{
+	codec->resolve = resolve;
+	codec->resolve_context = context;
+}
+
+static err_t find_named(const struct codec *codec, const struct schema_name *name,
+			const struct codec_writer **ret_writer, struct err_detail *detail)
+{
+	char text[SCHEMA_NAME_SIZE];
+	if (codec->named && (*ret_writer = named_schemas_find(codec->named, name)))
+		return ERR_OK;
+	framing_name_text(name, text);
+	if (codec->named)
+		return err_fail(detail, ERR_SCHEMA_AWAITED, "%s of the schema registry is not known yet",
+				text);
+	return err_fail(detail, ERR_FRAME_UNKNOWN,
+			"the message is framed for %s of a schema registry, and none is configured; set "
+			"registry.urls, or publish Avro's single-object encoding or JSON",
+			text);
+}
+
+/* ---- decoding ---- */
+
+static err_t find_frame_writer(const struct codec *codec, const struct frame *frame,
+			       const struct codec_writer **ret_writer, struct err_detail *detail)
+{
+	if (frame->kind == FRAME_CONFLUENT)
+		return find_named(codec, &frame->name, ret_writer, detail);
+	*ret_writer = find_writer(codec, frame->fingerprint);
+	if (*ret_writer)
+		return ERR_OK;
+	return err_fail(detail, ERR_SCHEMA_UNKNOWN,
+			"no schema of fingerprint %016llx is known; put its .avsc file into "
+			"kafka.schema_directory",
+			(unsigned long long)frame->fingerprint);
 }
 
 static err_t decode_avro(const struct codec *codec, enum record_id id, const struct frame *frame,
 			 struct arena *arena, void *record, struct err_detail *detail)
 {
-	const struct codec_writer *writer = find_writer(codec, frame->fingerprint);
-	if (!writer)
-		return err_fail(detail, ERR_SCHEMA_UNKNOWN,
-				"no schema of fingerprint %016llx is known; put its .avsc file into "
-				"kafka.schema_directory",
-				(unsigned long long)frame->fingerprint);
-	if (!writer->plans[id])
-		return err_fail(detail, ERR_SCHEMA_INCOMPATIBLE, "%s", writer->refusals[id].message);
+	const struct codec_writer *writer;
+	char name[SCHEMA_NAME_SIZE + 1] = "";
+	err_t found = find_frame_writer(codec, frame, &writer, detail);
+	if (found)
+		return found;
+	if (!writer->plans[id]) {
+		if (frame->kind == FRAME_CONFLUENT)
+			framing_name_text(&frame->name, name);
+		return err_fail(detail, ERR_SCHEMA_INCOMPATIBLE, "%s%s%s", name, *name ? ": " : "",
+				writer->refusals[id].message);
+	}
 	err_t err = bounds_check(writer->schema->root, frame->payload.ptr, frame->payload.len, &codec->limits,
 				 detail);
 	return err ? err
@@ -193,17 +343,13 @@ static err_t decode_frame(const struct codec *codec, enum record_id id, const st
 {
 	const struct json_limits json = { codec->limits.max_items, JSON_BY_PROGRAM };
 	switch (frame->kind) {
-	case FRAME_SINGLE_OBJECT:
-		return decode_avro(codec, id, frame, arena, record, detail);
 	case FRAME_JSON:
 		return json_read(builtin_record(id), frame->payload, &json, arena, record, detail);
-	default:
-		return err_fail(
-			detail, ERR_FRAME_UNKNOWN,
-			"the message is framed for schema %u of a schema registry, which cannot be asked; "
-			"publish Avro's single-object encoding or JSON",
-			frame->schema_id);
+	case FRAME_SINGLE_OBJECT:
+	case FRAME_CONFLUENT:
+		break;
 	}
+	return decode_avro(codec, id, frame, arena, record, detail);
 }
 
 static err_t check_size(const struct codec *codec, size_t len, struct err_detail *detail)
@@ -214,39 +360,51 @@ static err_t check_size(const struct codec *codec, size_t len, struct err_detail
 			len, codec->max_event_bytes);
 }
 
-static err_t decode(const struct codec *codec, enum record_id id, const void *data, size_t len,
+static err_t decode(const struct codec *codec, enum record_id id, str_t header, const void *data, size_t len,
 		    struct arena *arena, void **ret_record, struct err_detail *detail)
 {
 	struct frame frame;
 	const struct record_type *type = builtin_record(id);
 	err_t err = check_size(codec, len, detail);
 	if (!err)
-		err = framing_read(data, len, &frame, detail);
+		err = framing_read(header, data, len, &frame, detail);
 	if (err)
 		return err;
 	void *record = arena_alloc(arena, type->size_bytes);
 	fields_init(type, record);
 	err = decode_frame(codec, id, &frame, arena, record, detail);
+	if (err == ERR_SCHEMA_AWAITED && id != RECORD_QUERY && codec->resolve) {
+		err = codec->resolve(&frame.name, codec->resolve_context, detail);
+		if (!err)
+			err = decode_frame(codec, id, &frame, arena, record, detail);
+	}
 	if (!err)
 		*ret_record = record;
+	return err;
+}
+
+err_t codec_decode_query_headed(const struct codec *codec, str_t header, const void *data, size_t len,
+				struct arena *arena, struct generated_query **ret_query,
+				struct err_detail *detail)
+{
+	void *record;
+	err_t err = decode(codec, RECORD_QUERY, header, data, len, arena, &record, detail);
+	if (!err)
+		*ret_query = record;
 	return err;
 }
 
 err_t codec_decode_query(const struct codec *codec, const void *data, size_t len, struct arena *arena,
 			 struct generated_query **ret_query, struct err_detail *detail)
 {
-	void *record;
-	err_t err = decode(codec, RECORD_QUERY, data, len, arena, &record, detail);
-	if (!err)
-		*ret_query = record;
-	return err;
+	return codec_decode_query_headed(codec, STR_NONE, data, len, arena, ret_query, detail);
 }
 
 err_t codec_decode_scored(const struct codec *codec, const void *data, size_t len, struct arena *arena,
 			  struct scored_query **ret_scored, struct err_detail *detail)
 {
 	void *record;
-	err_t err = decode(codec, RECORD_SCORED, data, len, arena, &record, detail);
+	err_t err = decode(codec, RECORD_SCORED, STR_NONE, data, len, arena, &record, detail);
 	if (!err)
 		*ret_scored = record;
 	return err;
@@ -256,20 +414,27 @@ err_t codec_decode_advisory(const struct codec *codec, const void *data, size_t 
 			    struct advisory **ret_advisory, struct err_detail *detail)
 {
 	void *record;
-	err_t err = decode(codec, RECORD_ADVISORY, data, len, arena, &record, detail);
+	err_t err = decode(codec, RECORD_ADVISORY, STR_NONE, data, len, arena, &record, detail);
 	if (!err)
 		*ret_advisory = record;
+	return err;
+}
+
+err_t codec_decode_feedback_headed(const struct codec *codec, str_t header, const void *data, size_t len,
+				   struct arena *arena, struct query_feedback **ret_feedback,
+				   struct err_detail *detail)
+{
+	void *record;
+	err_t err = decode(codec, RECORD_FEEDBACK, header, data, len, arena, &record, detail);
+	if (!err)
+		*ret_feedback = record;
 	return err;
 }
 
 err_t codec_decode_feedback(const struct codec *codec, const void *data, size_t len, struct arena *arena,
 			    struct query_feedback **ret_feedback, struct err_detail *detail)
 {
-	void *record;
-	err_t err = decode(codec, RECORD_FEEDBACK, data, len, arena, &record, detail);
-	if (!err)
-		*ret_feedback = record;
-	return err;
+	return codec_decode_feedback_headed(codec, STR_NONE, data, len, arena, ret_feedback, detail);
 }
 
 err_t codec_decode_query_json_lenient(const struct codec *codec, str_t json, int64_t now_ms,
@@ -296,7 +461,12 @@ static err_t encode(const struct codec *codec, enum record_id id, const void *re
 		return ERR_OK;
 	}
 	size_t start = out->len;
-	framing_write_single_object(codec->fingerprints[id], out);
+	if (codec->output == WIRE_CONFLUENT && !codec->written_ids[id])
+		return ERR_AVRO_CODEC;
+	if (codec->output == WIRE_CONFLUENT)
+		framing_write_confluent(codec->written_ids[id], out);
+	else
+		framing_write_single_object(codec->fingerprints[id], out);
 	err_t err = encode_record(builtin_record(id), record, out);
 	if (err) {
 		out->len = start;

@@ -1,13 +1,16 @@
 /*
  * Wire formats: bytes of Kafka messages and JSON texts to plain values and back.
  *
- * A codec is immutable and shared by all threads. Foreign bytes are checked by our own bounds check
+ * A codec is shared by all threads and immutable, but that it may learn schemas by the names that a schema
+ * registry has given them (codec_learn_named). Foreign bytes are checked by our own bounds check
  * (avro/bounds.h) before any library sees them; fields are bound by name through a plan made once per
  * writer's schema, with our own defaults, so that readers and writers a version apart understand each other.
  */
 #pragma once
 
 #include "avro/advisory.h"
+#include "avro/builtin.h"
+#include "avro/framing.h"
 #include "avro/query_feedback.h"
 #include "common/arena.h"
 #include "common/buf.h"
@@ -17,11 +20,12 @@ enum wire_format { WIRE_SINGLE_OBJECT, WIRE_JSON, WIRE_CONFLUENT };
 struct codec;
 
 struct codec_options {
-	enum wire_format output;      /* WIRE_SINGLE_OBJECT or WIRE_JSON */
+	enum wire_format output;      /* WIRE_CONFLUENT: after codec_set_written_id */
 	const char *schema_directory; /* further writers' schemas (*.avsc) that single-object messages may
 					 name; or NULL */
 	size_t max_event_bytes;	      /* 0: 4 MiB */
 	size_t max_items;	      /* of one array or map; 0: 100,000 */
+	size_t max_named;	      /* schemas that a registry names; 0: there is none */
 };
 
 /* The caller owns the codec; nothing of the options is kept. ERR_FILE_UNREADABLE, ERR_SCHEMA_INCOMPATIBLE:
@@ -36,8 +40,37 @@ DEFINE_CLEANUP(struct codec, codec_cleanup, codec_free)
 err_t codec_learn_schema(struct codec *codec, str_t json, uint64_t *ret_fingerprint,
 			 struct err_detail *detail);
 
-/* Decodes an input message of either format (told apart by its first bytes) into the arena. JSON is read as
- * from a program (avro/json.h): unknown fields and symbols of newer writers are tolerated as in Avro. */
+/* The schema that messages name so from now on, for good; a name that is known keeps its schema. Any thread,
+ * while others decode. ERR_JSON_SYNTAX: it is no schema of Avro. ERR_SCHEMA_INCOMPATIBLE: likewise, or it can
+ * be read as none of our records; the detail says why not as an event. ERR_SCHEMA_UNAVAILABLE: there is no
+ * room for more. None of these is remembered. */
+err_t codec_learn_named(struct codec *codec, const struct schema_name *name, str_t json,
+			struct err_detail *detail);
+
+/* Likewise, for a schema that the codec has compiled in, which records of that kind are written with. By the
+ * owner, while nobody else has the codec. */
+void codec_set_written_id(struct codec *codec, enum record_id record, uint32_t id);
+
+/* Whether the codec knows it; how many it knows. */
+bool codec_knows_named(const struct codec *codec, const struct schema_name *name);
+size_t codec_named_count(const struct codec *codec);
+
+/* How a codec finds out about a name that it does not know: learns it, or says why that cannot be. May
+ * block. */
+typedef err_t (*codec_resolve_fn)(const struct schema_name *name, void *context, struct err_detail *detail);
+
+/* For all records but queries, whose reader has to be told (ERR_SCHEMA_AWAITED) instead, since it must not
+ * block. By the owner, while nobody else has the codec. */
+void codec_set_resolver(struct codec *codec, codec_resolve_fn resolve, void *context);
+
+/* Decodes an input message of any format (told apart by its header, FRAMING_HEADER, and its first bytes) into
+ * the arena. JSON is read as from a program (avro/json.h): unknown fields and symbols of newer writers are
+ * tolerated as in Avro. ERR_SCHEMA_AWAITED: it names a schema that the codec has yet to learn. */
+err_t codec_decode_query_headed(const struct codec *codec, str_t header, const void *data, size_t len,
+				struct arena *arena, struct generated_query **ret_query,
+				struct err_detail *detail);
+
+/* The same of a message without that header. */
 err_t codec_decode_query(const struct codec *codec, const void *data, size_t len, struct arena *arena,
 			 struct generated_query **ret_query, struct err_detail *detail);
 
@@ -54,7 +87,10 @@ err_t codec_decode_scored(const struct codec *codec, const void *data, size_t le
 err_t codec_decode_advisory(const struct codec *codec, const void *data, size_t len, struct arena *arena,
 			    struct advisory **ret_advisory, struct err_detail *detail);
 
-/* Decodes a message of the feedback topic, of either format. */
+/* Decodes a message of the feedback topic, of any format; with the value of its header, or an absent one. */
+err_t codec_decode_feedback_headed(const struct codec *codec, str_t header, const void *data, size_t len,
+				   struct arena *arena, struct query_feedback **ret_feedback,
+				   struct err_detail *detail);
 err_t codec_decode_feedback(const struct codec *codec, const void *data, size_t len, struct arena *arena,
 			    struct query_feedback **ret_feedback, struct err_detail *detail);
 

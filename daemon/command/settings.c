@@ -57,6 +57,50 @@ err_t settings_kafka(const struct config *config, struct arena *arena, struct ka
 	return ERR_OK;
 }
 
+static size_t smaller(int64_t a, int64_t b)
+{
+	return (size_t)(a < b ? a : b);
+}
+
+/* An address is a prefix of paths. */
+static const char *without_slash(const char *url, struct arena *arena)
+{
+	size_t len = strlen(url);
+	while (len > 0 && url[len - 1] == '/')
+		len--;
+	return arena_text(arena, url, len).ptr;
+}
+
+const struct registry_settings *settings_registry(const struct config *config, struct arena *arena)
+{
+	const struct config_registry *registry = &config->registry;
+	if (!registry->configured)
+		return NULL;
+	struct registry_settings *settings = ARENA_NEW(arena, struct registry_settings);
+	const char **urls = ARENA_ARRAY(arena, const char *, registry->urls.count);
+	for (size_t i = 0; i < registry->urls.count; i++)
+		urls[i] = without_slash(registry->urls.items[i], arena);
+	*settings = (struct registry_settings){
+		.urls = urls,
+		.urls_count = registry->urls.count,
+		.user = registry->user,
+		.password_file = registry->password_file,
+		.token_file = registry->token_file,
+		.ca_file = registry->ca_file,
+		.certificate_file = registry->certificate_file,
+		.key_file = registry->key_file,
+		.timeout_ms = registry->timeout_ms,
+		.wait_ms = registry->wait_ms,
+		.max_waiting_events =
+			smaller(registry->max_waiting_events, (config->pipeline.max_in_flight + 1) / 2),
+		.max_waiting_bytes =
+			smaller(registry->max_waiting_bytes, config->pipeline.max_in_flight_bytes / 2),
+		.max_schemas = (size_t)registry->max_schemas,
+		.state_directory = config->pipeline.state_directory,
+	};
+	return settings;
+}
+
 static struct sql_policy policy_of(const struct config_target *target, struct arena *arena)
 {
 	size_t functions = target->allowed_functions.count, columns = target->required_columns.count;

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "avro/registry/registry_settings.h"
 #include "config/config.h"
 #include "judge/judge.h"
 #include "kafka/client.h"
@@ -12,6 +13,9 @@
 /* Reads the secrets that properties name: ERR_FILE_UNREADABLE says which cannot be had. Blocks. */
 err_t settings_kafka(const struct config *config, struct arena *arena, struct kafka_settings *ret_settings,
 		     struct err_detail *detail);
+
+/* NULL: no registry is configured. The state directory is the daemon's. */
+const struct registry_settings *settings_registry(const struct config *config, struct arena *arena);
 
 /* Of the memory for events in flight, what messages may take that are fetched before there is room for them:
  * an eighth. The rest is for the events. */

@@ -228,6 +228,32 @@ static void check_kafka(const struct checker *checker)
 		     (long long)kafka->transaction_linger_ms, (long long)kafka->transaction_timeout_ms);
 }
 
+/* --- registry --- */
+
+static void check_registry(const struct checker *checker)
+{
+	const struct config_registry *registry = &checker->config->registry;
+	char setting[64];
+	if (!registry->configured)
+		return;
+	if (registry->urls.count == 0)
+		FAIL(checker, ERR_CONFIG_MISSING, "registry", "urls is missing");
+	for (size_t i = 0; i < registry->urls.count; i++) {
+		struct err_detail reason = { "" };
+		snprintf(setting, sizeof setting, "registry.urls[%zu]", i);
+		err_t err = base_url_check(registry->urls.items[i], &reason);
+		if (err)
+			FAIL(checker, err, setting, "%s", reason.message);
+	}
+	if (registry->user && registry->token_file)
+		FAIL(checker, ERR_CONFIG_RANGE, "registry.token_file",
+		     "user is given, too; who the daemon is can be said in one way only");
+	if (registry->password_file && !registry->user)
+		FAIL(checker, ERR_CONFIG_RANGE, "registry.password_file", "only used with user");
+	if (registry->key_file && !registry->certificate_file)
+		FAIL(checker, ERR_CONFIG_RANGE, "registry.key_file", "only used with certificate_file");
+}
+
 /* --- targets --- */
 
 #define TARGET_FAIL(checker, index, err, name, ...)                                                          \
@@ -455,6 +481,9 @@ static void check_secret_files(const struct checker *checker)
 	check_secret_file(checker, config->audit.password_file, "audit.password_file");
 	check_secret_file(checker, config->audit.key_file, "audit.key_file");
 	check_secret_file(checker, config->webhook.secret_file, "webhook.secret_file");
+	check_secret_file(checker, config->registry.password_file, "registry.password_file");
+	check_secret_file(checker, config->registry.token_file, "registry.token_file");
+	check_secret_file(checker, config->registry.key_file, "registry.key_file");
 	for (size_t i = 0; i < config->targets_count; i++) {
 		char setting[64];
 		snprintf(setting, sizeof setting, "targets[%zu].password_file", i);
@@ -571,6 +600,7 @@ void config_check(const struct config *config, const struct conf_file *file, str
 	} groups[] = {
 		{ "kafka", check_kafka },
 		{ "kafka.bootstrap_servers", check_brokers },
+		{ "registry", check_registry },
 		{ "", check_judges }, /* each by itself: whatever is wrong with another */
 		{ "", check_every_judge },
 		{ "", check_judges_cache },

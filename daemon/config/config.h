@@ -74,6 +74,22 @@ struct config_kafka {
 	int64_t max_message_bytes;
 };
 
+struct config_registry {
+	bool configured; /* false: the rest has its defaults */
+	struct conf_strings urls;
+	const char *user;	   /* or NULL, likewise below */
+	const char *password_file; /* resolved, likewise the other secrets */
+	const char *token_file;
+	const char *ca_file;
+	const char *certificate_file;
+	const char *key_file;
+	int64_t timeout_ms;
+	int64_t wait_ms;
+	int64_t max_waiting_events;
+	int64_t max_waiting_bytes;
+	int64_t max_schemas;
+};
+
 struct config_target {
 	const char *name;
 	enum config_engine engine;
@@ -272,6 +288,7 @@ struct config_log {
 
 struct config {
 	struct config_kafka kafka;
+	struct config_registry registry;
 	struct config_target *targets;
 	size_t targets_count;
 	struct config_judge judge;   /* the only one, or */

@@ -24,7 +24,8 @@ static err_t decode(struct event *event, struct err_detail *detail)
 	const struct codec *codec = event->context->codec;
 	struct generated_query **query = &event->facts.query;
 	if (!event->context->lenient)
-		return codec_decode_query(codec, event->raw.ptr, event->raw.len, event->arena, query, detail);
+		return codec_decode_query_headed(codec, event_schema_header(event), event->raw.ptr,
+						 event->raw.len, event->arena, query, detail);
 	err_t err = codec_decode_query_json_lenient(codec, event->raw, clock_wall_ms(), event->arena, query,
 						    detail);
 	if (!err && (*query)->event_id.len == 0)

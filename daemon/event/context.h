@@ -11,6 +11,7 @@ struct catalog;
 struct codec;
 struct outages;
 struct query_times;
+struct registry;
 struct rate_limiter;
 struct incidents;
 struct judge;
@@ -20,6 +21,7 @@ struct targets;
 
 struct event_context {
 	const struct codec *codec;
+	struct registry *registry;	   /* or NULL: none is configured */
 	struct targets *targets;	   /* or NULL: none is configured */
 	struct judge *judge;		   /* or NULL, likewise */
 	struct catalog *default_catalog;   /* of events without a target, or NULL */

@@ -1,5 +1,6 @@
 #include "event/event.h"
 
+#include "avro/framing.h"
 #include "common/clock.h"
 #include "event/context.h"
 
@@ -47,6 +48,14 @@ void event_free(struct event *event)
 	config_unref(event->config);
 	buf_free(&event->encoded);
 	arena_free(event->arena);
+}
+
+str_t event_schema_header(const struct event *event)
+{
+	for (size_t i = 0; i < event->headers_count; i++)
+		if (strcmp(event->headers[i].name, FRAMING_HEADER) == 0)
+			return event->headers[i].value;
+	return STR_NONE;
 }
 
 size_t event_held_bytes(const struct event *event)

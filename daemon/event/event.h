@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 
 struct event_context;
+struct registry_wait;
 
 /* Where an event comes from; all zero for one that comes from no topic. */
 struct event_origin {
@@ -42,7 +43,8 @@ struct event {
 	/* as the message had them; outputs carry the trace, a dead letter all of them */
 	const struct output_header *headers;
 	size_t headers_count;
-	uint64_t sequence; /* of one that comes from no topic: its line */
+	uint64_t sequence;		   /* of one that comes from no topic: its line */
+	struct registry_wait *schema_wait; /* PARKED: for its schema */
 
 	struct record_facts facts;   /* what the stages find out */
 	struct scored_query *scored; /* from READY on, unless dead */
@@ -61,6 +63,10 @@ struct event {
 struct event *event_new(struct event_context *context, struct config *config, str_t raw, str_t key,
 			const struct event_origin *origin);
 void event_free(struct event *event);
+
+/* The value of the header by which its message names its writer's schema (FRAMING_HEADER), the first of that
+ * name; or an absent one. */
+str_t event_schema_header(const struct event *event);
 
 /* What it holds of memory: all that is known of it, its outputs, and while they are in a transaction their
  * copies in the Kafka client; before there are outputs, what it will hold by then, as far as that can be

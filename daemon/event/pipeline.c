@@ -1,5 +1,6 @@
 #include "event/pipeline.h"
 
+#include "avro/registry/registry.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/pool.h"
@@ -139,14 +140,25 @@ static void leave_dead(struct event *event, err_t reason, const struct err_detai
 	leave_ready(event);
 }
 
-/* Nobody will take its outputs: the next owner of its partition does the event again. */
-static bool leave_discarded(struct event *event)
+/* Whoever owns its partition next, or the next start, does the event again. */
+static void discard(struct event *event)
 {
-	if (!event->origin.assignment || assignment_state(event->origin.assignment) != ASSIGNMENT_CLOSED)
-		return false;
 	event_set_step(event, STEP_DISCARDED);
 	atomic_fetch_add(&pipeline_of(event)->discarded, 1);
 	leave(event);
+}
+
+static bool is_unwanted(const struct event *event)
+{
+	return event->origin.assignment && assignment_state(event->origin.assignment) == ASSIGNMENT_CLOSED;
+}
+
+/* Nobody will take its outputs. */
+static bool leave_discarded(struct event *event)
+{
+	if (!is_unwanted(event))
+		return false;
+	discard(event);
 	return true;
 }
 
@@ -220,12 +232,67 @@ static void finalise(struct event *event)
 	leave_ready(event);
 }
 
+/* ---- events whose schema is not known yet ---- */
+
+static void schema_done(struct registry_wait *wait)
+{
+	struct event *event = wait->context;
+	queue_push(&pipeline_of(event)->work, &event->node);
+}
+
+static bool schema_wanted(const struct registry_wait *wait)
+{
+	return !is_unwanted(wait->context);
+}
+
+/* It is not to be had, or nobody is there any more who would wait for it. */
+static void leave_unread(struct event *event)
+{
+	if (event->schema_wait->err == ERR_SHUTTING_DOWN)
+		discard(event);
+	else
+		leave_dead(event, event->schema_wait->err, &event->schema_wait->detail);
+}
+
+/* No worker waits: the event is the registry's until its wait is over. False: the schema has become known. */
+static bool park(struct event *event)
+{
+	struct frame frame;
+	struct registry *registry = event->context->registry;
+	struct registry_wait *wait = event->schema_wait;
+	if (!wait)
+		wait = event->schema_wait = ARENA_NEW(event->arena, struct registry_wait);
+	if (framing_read(event_schema_header(event), event->raw.ptr, event->raw.len, &frame, NULL))
+		abort(); /* it was read before */
+	*wait = (struct registry_wait){
+		.name = frame.name,
+		.bytes = event_held_bytes(event),
+		.partition = event->origin.partition,
+		.done = schema_done,
+		.wanted = schema_wanted,
+		.context = event,
+	};
+	event_set_step(event, STEP_PARKED);
+	report_held(event);
+	enum registry_answer answer = registry_await(registry, wait);
+	if (answer == REGISTRY_KNOWS)
+		event_set_step(event, STEP_RECEIVED);
+	else if (answer == REGISTRY_REFUSES)
+		leave_unread(event);
+	return answer != REGISTRY_KNOWS;
+}
+
 static void analyse(struct event *event)
 {
 	struct err_detail detail = { "" };
 	if (leave_discarded(event))
 		return;
 	err_t err = event_analyse(event, &detail);
+	while (err == ERR_SCHEMA_AWAITED) {
+		if (park(event))
+			return;
+		err = event_analyse(event, &detail);
+	}
 	if (err) {
 		leave_dead(event, err, &detail);
 		return;
@@ -239,9 +306,25 @@ static void analyse(struct event *event)
 		finalise(event);
 }
 
+/* The wait for its schema is over. */
+static void resume(struct event *event)
+{
+	if (leave_discarded(event))
+		return;
+	if (event->schema_wait->err) {
+		leave_unread(event);
+		return;
+	}
+	event_set_step(event, STEP_RECEIVED);
+	analyse(event);
+}
+
 static void work_on(struct event *event)
 {
-	if (atomic_load(&event->step) == STEP_RECEIVED)
+	enum step step = atomic_load(&event->step);
+	if (step == STEP_PARKED)
+		resume(event);
+	else if (step == STEP_RECEIVED)
 		analyse(event);
 	else
 		finalise(event);
@@ -275,6 +358,7 @@ struct pipeline *pipeline_start(const struct pipeline_options *options)
 	pipeline->config = config_ref(options->config);
 	pipeline->context = (struct event_context){
 		.codec = options->codec,
+		.registry = options->registry,
 		.targets = options->targets,
 		.judge = options->judge,
 		.models = options->models,

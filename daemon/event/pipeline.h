@@ -12,11 +12,13 @@
 
 struct archive;
 struct pipeline;
+struct registry;
 struct event_metrics;
 
 struct pipeline_options {
 	const struct config *config; /* the first settings; a reference is taken */
 	const struct codec *codec;
+	struct registry *registry;	       /* of the schemas that messages name, or NULL */
 	struct targets *targets;	       /* or NULL */
 	struct judge *judge;		       /* or NULL */
 	struct model_current *models;	       /* that probabilities come from, or NULL */

@@ -2,6 +2,7 @@
 
 #include "audit/archive/archive.h"
 #include "audit/keeper/keeper.h"
+#include "avro/registry/registry.h"
 #include "calibration/calibrator.h"
 #include "calibration/learn/learner.h"
 #include "command/settings.h"
@@ -48,7 +49,8 @@ enum {
 	SOURCE_STOP_MS = 2000,
 	PUBLISHER_STOP_MS = 3000,
 	CALIBRATOR_STOP_MS = 4000,
-	STOP_MS = 4500, /* the manual says 5 s */
+	STOP_MS = 4500,	   /* the manual says 5 s */
+	RESOLVE_MS = 5000, /* less than a thread may be silent for */
 	MAX_HEARTBEATS = 320,
 };
 
@@ -61,6 +63,7 @@ struct app {
 	struct kafka_settings kafka;
 	struct rotation *rotation;
 	struct codec *codec;
+	struct registry *registry; /* NULL: none is configured */
 	struct targets *targets;
 	struct judge *judge;
 	struct credits credits;
@@ -247,6 +250,7 @@ static void start_pipeline(struct app *app)
 	const struct pipeline_options options = {
 		.config = app->config,
 		.codec = app->codec,
+		.registry = app->registry,
 		.targets = app->targets,
 		.judge = app->judge,
 		.models = app->models,
@@ -410,14 +414,30 @@ static err_t start_keeper(struct app *app, struct err_detail *detail)
 	return keeper_start(&options, &app->keeper, detail);
 }
 
+/* For who reads other topics than events, and may block, but not for so long that he would count as stuck. */
+static err_t resolve_schema(const struct schema_name *name, void *context, struct err_detail *detail)
+{
+	return registry_resolve(context, name, RESOLVE_MS, detail);
+}
+
+static void start_registry(struct app *app, const struct registry_settings *settings)
+{
+	if (!settings)
+		return;
+	app->registry = registry_start(settings, app->codec);
+	codec_set_resolver(app->codec, resolve_schema, app->registry);
+}
+
 static err_t start_parts(void *context, struct err_detail *detail)
 {
 	struct app *app = context;
 	const struct config *config = app->config;
+	const struct registry_settings *registry = settings_registry(config, app->arena);
 	const struct codec_options codec = {
 		.output = config->kafka.wire_format == CONFIG_JSON ? WIRE_JSON : WIRE_SINGLE_OBJECT,
 		.schema_directory = config->kafka.schema_directory,
 		.max_event_bytes = (size_t)config->kafka.max_message_bytes,
+		.max_named = registry ? registry->max_schemas : 0,
 	};
 	credits_init(&app->credits, (size_t)config->pipeline.max_in_flight,
 		     (size_t)config->pipeline.max_in_flight_bytes - settings_read_ahead_bytes(config));
@@ -426,6 +446,8 @@ static err_t start_parts(void *context, struct err_detail *detail)
 		err = settings_kafka(config, app->arena, &app->kafka, detail);
 	if (!err)
 		err = codec_new(&codec, &app->codec, detail);
+	if (!err)
+		start_registry(app, registry);
 	if (!err)
 		err = start_targets(app, detail);
 	if (!err)
@@ -458,6 +480,8 @@ static void collect_heartbeats(struct app *app)
 		app->heartbeats[app->tickers_count++] = judge_heartbeat(app->judge);
 	if (app->judge && judge_cache_heartbeat(app->judge))
 		app->heartbeats[app->tickers_count++] = judge_cache_heartbeat(app->judge);
+	if (app->registry)
+		app->heartbeats[app->tickers_count++] = registry_heartbeat(app->registry);
 	if (app->calibrator)
 		app->heartbeats[app->tickers_count++] = calibrator_heartbeat(app->calibrator);
 	if (app->keeper)
@@ -538,6 +562,7 @@ static bool close_parts(struct app *app)
 	rights_watch_close(app->rights);
 	bool all = source_close(app->source, stop_left_ms(app, SOURCE_STOP_MS));
 	atomic_store(&app->ended, true);
+	registry_give_up(app->registry);
 	targets_close(app->targets);
 	judge_close(app->judge);
 	pipeline_close(app->pipeline);
@@ -573,6 +598,7 @@ static err_t stop_parts(void *context, struct err_detail *detail)
 	pipeline_stop(app->pipeline);
 	model_current_free(app->models);
 	targets_stop(app->targets);
+	registry_stop(app->registry);
 	codec_free(app->codec);
 	credits_destroy(&app->credits);
 	return ERR_OK;
@@ -591,6 +617,11 @@ static void drain(struct app *app)
 	size_t events, bytes;
 	monitor_waits(app->monitor, "Stopping");
 	source_pause(app->source);
+	size_t parked = registry_give_up(app->registry);
+	if (parked)
+		log_notice("%zu events that wait for their schemas are left uncommitted; they are done again "
+			   "after the next start",
+			   parked);
 	credits_used(&app->credits, &events, &bytes);
 	while (events && !has_failed(app) && (left_us = deadline_us - clock_monotonic_us()) > 0) {
 		const char *waiting_for;
@@ -852,6 +883,15 @@ static void append_audit(struct app *app, struct buf *status)
 		buf_printf(status, "; stopped: %.*s", (int)text.len - 1, text.data);
 }
 
+/* Events whose schema is known go on without it. */
+static void append_registry(struct app *app, struct buf *status)
+{
+	_cleanup_(buf_free) struct buf text = BUF_INIT;
+	registry_describe(app->registry, &text);
+	if (text.len)
+		buf_printf(status, "; %s", text.data);
+}
+
 static void show_status(struct app *app, const char *waiting_for)
 {
 	struct pipeline_statistics statistics;
@@ -872,6 +912,7 @@ static void show_status(struct app *app, const char *waiting_for)
 	append_rights(app, &status);
 	append_stops(app, &status);
 	append_audit(app, &status);
+	append_registry(app, &status);
 	notify_status("%s", status.data);
 }
 

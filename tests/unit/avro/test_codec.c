@@ -776,15 +776,105 @@ static void test_large_records(void **state)
 	codec_free(codec);
 }
 
-static void test_confluent_output_is_refused(void **state)
+/* ---- schemas that a registry names ---- */
+
+/* The query, framed for that schema of a registry. */
+static void frame_for(uint32_t id, struct buf *out)
+{
+	struct arena *arena = arena_new();
+	struct codec *codec = codec_of(WIRE_SINGLE_OBJECT);
+	struct buf message = BUF_INIT;
+	assert_int_equal(codec_encode_query(codec, full_query(arena), &message), ERR_OK);
+	framing_write_confluent(id, out);
+	buf_append(out, message.data + 10, message.len - 10);
+	buf_free(&message);
+	codec_free(codec);
+	arena_free(arena);
+}
+
+static void test_named_schemas(void **state)
 {
 	(void)state;
-	const struct codec_options options = { .output = WIRE_CONFLUENT };
-	struct codec *codec = NULL;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	_cleanup_(buf_free) struct buf message = BUF_INIT;
+	const struct codec_options options = { .max_named = 2 };
+	const struct schema_name seven = { .id = 7 }, eight = { .id = 8 }, nine = { .id = 9 };
+	struct codec *codec;
+	struct generated_query *query;
 	struct err_detail detail = { "" };
-	assert_int_equal(codec_new(&options, &codec, &detail), ERR_CONFIG_RANGE);
-	assert_null(codec);
-	assert_non_null(strstr(detail.message, "registry"));
+	assert_int_equal(codec_new(&options, &codec, &detail), ERR_OK);
+	frame_for(7, &message);
+	assert_int_equal(codec_decode_query(codec, message.data, message.len, arena, &query, &detail),
+			 ERR_SCHEMA_AWAITED);
+	assert_false(codec_knows_named(codec, &seven));
+	/* what is no schema, or none of our records, is not remembered */
+	assert_int_equal(codec_learn_named(codec, &seven, STR("{"), &detail), ERR_JSON_SYNTAX);
+	assert_int_equal(codec_learn_named(codec, &seven,
+					   STR("{\"type\":\"record\",\"name\":\"a\",\"fields\":[{"
+					       "\"name\":\"sql\",\"type\":\"int\"}]}"),
+					   &detail),
+			 ERR_SCHEMA_INCOMPATIBLE);
+	if (!strstr(detail.message, "sql"))
+		fail_msg("%s", detail.message);
+	assert_int_equal(codec_named_count(codec), 0);
+	assert_int_equal(codec_learn_named(codec, &seven, builtin_schema(RECORD_QUERY), &detail), ERR_OK);
+	assert_int_equal(codec_decode_query(codec, message.data, message.len, arena, &query, &detail),
+			 ERR_OK);
+	assert_true(str_equal(query->sql, full_query(arena)->sql));
+	/* the same by the header, with the data alone as the value */
+	assert_int_equal(codec_decode_query_headed(codec, (str_t){ "\0\0\0\0\x07", 5 }, message.data + 5,
+						   message.len - 5, arena, &query, &detail),
+			 ERR_OK);
+	/* another record's: readable, but not as an event */
+	assert_int_equal(codec_learn_named(codec, &eight, builtin_schema(RECORD_FEEDBACK), &detail), ERR_OK);
+	message.data[4] = 8;
+	assert_int_equal(codec_decode_query(codec, message.data, message.len, arena, &query, &detail),
+			 ERR_SCHEMA_INCOMPATIBLE);
+	assert_non_null(strstr(detail.message, "schema 8"));
+	assert_int_equal(codec_learn_named(codec, &nine, builtin_schema(RECORD_QUERY), &detail),
+			 ERR_SCHEMA_UNAVAILABLE);
+	assert_non_null(strstr(detail.message, "registry.max_schemas"));
+	codec_free(codec);
+}
+
+static err_t teach(const struct schema_name *name, void *context, struct err_detail *detail)
+{
+	struct codec *codec = context;
+	if (name->id != 5)
+		return err_fail(detail, ERR_SCHEMA_UNKNOWN, "no such thing");
+	return codec_learn_named(codec, name, builtin_schema(RECORD_ADVISORY), detail);
+}
+
+static void test_confluent_output(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	_cleanup_(buf_free) struct buf message = BUF_INIT;
+	const struct codec_options options = { .output = WIRE_CONFLUENT, .max_named = 4 };
+	struct codec *codec, *reader;
+	struct advisory *back;
+	struct err_detail detail = { "" };
+	assert_int_equal(codec_new(&options, &codec, &detail), ERR_OK);
+	assert_int_equal(codec_new(&options, &reader, &detail), ERR_OK);
+	struct advisory advisory = { .event_id = STR("e") };
+	assert_int_equal(codec_encode_advisory(codec, &advisory, &message), ERR_AVRO_CODEC);
+	codec_set_written_id(codec, RECORD_ADVISORY, 5);
+	assert_int_equal(codec_encode_advisory(codec, &advisory, &message), ERR_OK);
+	assert_memory_equal(message.data, "\0\0\0\0\x05", 5);
+	assert_int_equal(codec_decode_advisory(codec, message.data, message.len, arena, &back, &detail),
+			 ERR_OK);
+	/* another one asks */
+	assert_int_equal(codec_decode_advisory(reader, message.data, message.len, arena, &back, &detail),
+			 ERR_SCHEMA_AWAITED);
+	codec_set_resolver(reader, teach, reader);
+	assert_int_equal(codec_decode_advisory(reader, message.data, message.len, arena, &back, &detail),
+			 ERR_OK);
+	assert_true(str_is(back->event_id, "e"));
+	message.data[4] = 6;
+	assert_int_equal(codec_decode_advisory(reader, message.data, message.len, arena, &back, &detail),
+			 ERR_SCHEMA_UNKNOWN);
+	codec_free(codec);
+	codec_free(reader);
 }
 
 int main(void)
@@ -803,7 +893,8 @@ int main(void)
 		cmocka_unit_test(test_enumeration_without_value_is_refused),
 		cmocka_unit_test(test_messages_refused),
 		cmocka_unit_test(test_large_records),
-		cmocka_unit_test(test_confluent_output_is_refused),
+		cmocka_unit_test(test_named_schemas),
+		cmocka_unit_test(test_confluent_output),
 	};
 	return cmocka_run_group_tests_name("codec", tests, NULL, NULL);
 }

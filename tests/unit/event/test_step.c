@@ -12,7 +12,9 @@ static void only_the_drawn_transitions_are_allowed(void **state)
 {
 	(void)state;
 	static const unsigned allowed[STEP_COUNT_] = {
-		[STEP_RECEIVED] = 1u << STEP_ANALYSED | 1u << STEP_DEAD | 1u << STEP_DISCARDED,
+		[STEP_RECEIVED] =
+			1u << STEP_PARKED | 1u << STEP_ANALYSED | 1u << STEP_DEAD | 1u << STEP_DISCARDED,
+		[STEP_PARKED] = 1u << STEP_RECEIVED | 1u << STEP_DEAD | 1u << STEP_DISCARDED,
 		[STEP_ANALYSED] = 1u << STEP_AWAITING,
 		[STEP_AWAITING] = 1u << STEP_READY | 1u << STEP_DEAD | 1u << STEP_DISCARDED,
 		[STEP_DEAD] = 1u << STEP_READY,

@@ -1,0 +1,94 @@
+/*
+ * Schema registry: asks it for the schemas that messages name and lets the codec learn them, off everybody's
+ * way. One thread with its own connections.
+ *
+ * A name that the codec does not know is asked for once, whoever waits for it. What the registry says is kept
+ * for good, in the codec and in the state directory. That it has no such schema counts after it was asked
+ * twice, and for a while. While it cannot be asked, or answers something else, it is asked again, with
+ * backoff: all names wait together when nobody can be reached, and one at a time is tried; each for itself
+ * when it is that one that fails.
+ *
+ * Events wait (registry_await) within limits of number, bytes and time, and each of their partitions within
+ * the number of gaps that its completion map can hold.
+ */
+#pragma once
+
+#include "avro/codec.h"
+#include "avro/registry/registry_settings.h"
+#include "common/heartbeat.h"
+#include "common/list.h"
+
+/* Events of one partition that may wait: each leaves a gap in the completion map of its partition, which at
+ * three bytes a gap has room for these below the fill at which the partition would have to pause. */
+enum { REGISTRY_WAITING_PER_PARTITION = 700 };
+
+struct registry;
+
+/* One that waits for a schema. The caller owns it, and keeps it until `done`. */
+struct registry_wait {
+	struct schema_name name;
+	size_t bytes;	   /* that it holds meanwhile */
+	int32_t partition; /* of the input topic */
+
+	/* Its wait is over: `err` is ERR_OK (the codec knows the name), ERR_SCHEMA_UNKNOWN,
+	 * ERR_SCHEMA_UNAVAILABLE or ERR_SCHEMA_INCOMPATIBLE, each with a detail, or ERR_SHUTTING_DOWN. The
+	 * registry's thread; must not block. */
+	void (*done)(struct registry_wait *wait);
+	/* Whether anybody wants it still; asked about once a second. The registry's thread; must not call
+	 * the registry. NULL: somebody does. */
+	bool (*wanted)(const struct registry_wait *wait);
+	void *context;
+	err_t err;
+	struct err_detail detail;
+
+	/* the registry's */
+	struct list_node node, among_all;
+	int64_t since_us;
+	struct registry_lookup *lookup;
+	bool counted;
+};
+
+/* Keeps the settings and the codec, which outlive it, teaches the codec what the state directory has, and
+ * starts the thread. The registry need not be there. */
+struct registry *registry_start(const struct registry_settings *settings, struct codec *codec);
+
+enum registry_answer {
+	REGISTRY_KNOWS,	  /* the codec knows the name by now */
+	REGISTRY_WAITS,	  /* the wait is the registry's, and may even be over */
+	REGISTRY_REFUSES, /* its `err` and `detail` say why */
+};
+
+/* Any thread; never blocks. */
+enum registry_answer registry_await(struct registry *registry, struct registry_wait *wait);
+
+/* For threads that may block: until the codec knows the name, or it is known why not, for up to `timeout_ms`;
+ * ERR_SCHEMA_UNAVAILABLE after that. Any thread. */
+err_t registry_resolve(struct registry *registry, const struct schema_name *name, int64_t timeout_ms,
+		       struct err_detail *detail);
+
+/* All waits are over (ERR_SHUTTING_DOWN), and nobody can wait any more. Returns how many there were. Any
+ * thread; NULL is fine. */
+size_t registry_give_up(struct registry *registry);
+
+/* Likewise, and ends the thread; NULL is fine. */
+void registry_stop(struct registry *registry);
+
+struct registry_statistics {
+	uint64_t requests;
+	uint64_t errors;  /* requests that were not answered as they should be */
+	uint64_t unknown; /* names that the registry does not have */
+	uint64_t refused; /* waits that ended, or did not begin, for a limit */
+	size_t schemas;	  /* known names */
+	size_t waiting, waiting_bytes;
+	int64_t oldest_ms; /* for how long the first of them has waited */
+	bool down;	   /* it could not be asked when last tried */
+};
+
+/* Any thread. */
+void registry_statistics(struct registry *registry, struct registry_statistics *ret_statistics);
+
+/* Appends why the registry cannot be asked, and what waits for it, one line without its end; nothing where
+ * all is well. Any thread; NULL is fine. */
+void registry_describe(struct registry *registry, struct buf *out);
+
+struct heartbeat *registry_heartbeat(struct registry *registry);

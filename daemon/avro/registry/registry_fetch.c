@@ -1,0 +1,177 @@
+#include "avro/registry/registry_fetch.h"
+
+#include "avro/registry/registry_inline.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+
+enum { DOCUMENTS_MAX = 64, DEPTH_MAX = 16 };
+#define BYTES_MAX ((size_t)4 << 20) /* of all of them */
+
+/* The schema, and every other that it or one of them refers to, once. */
+struct document {
+	struct registry_reference from; /* but of the first */
+	unsigned depth;
+	str_t schema;
+};
+
+struct registry_fetch {
+	struct arena *arena;
+	struct schema_name name;
+	struct document documents[DOCUMENTS_MAX];
+	size_t known, fetched;
+	size_t bytes;
+	struct buf path;
+	struct buf schema;
+};
+
+void registry_escape(const char *text, size_t len, struct buf *out)
+{
+	for (size_t i = 0; i < len; i++) {
+		unsigned char byte = (unsigned char)text[i];
+		if (isalnum(byte) || strchr("-._~", byte))
+			buf_append_char(out, (char)byte);
+		else
+			buf_printf(out, "%%%02X", byte);
+	}
+}
+
+static void make_path(struct registry_fetch *fetch)
+{
+	const struct document *next = &fetch->documents[fetch->fetched];
+	char text[SCHEMA_NAME_SIZE];
+	buf_reset(&fetch->path);
+	framing_name_text(&fetch->name, text);
+	if (fetch->fetched == 0) {
+		buf_printf(&fetch->path, "/schemas/%s/%s", fetch->name.by_guid ? "guids" : "ids",
+			   text + sizeof "schema");
+		return;
+	}
+	buf_append_text(&fetch->path, "/subjects/");
+	registry_escape(next->from.subject.ptr, next->from.subject.len, &fetch->path);
+	buf_printf(&fetch->path, "/versions/%" PRId64, next->from.version);
+}
+
+struct registry_fetch *registry_fetch_new(const struct schema_name *name)
+{
+	struct registry_fetch *fetch = calloc(1, sizeof *fetch);
+	if (!fetch)
+		abort();
+	fetch->arena = arena_new();
+	fetch->name = *name;
+	fetch->known = 1;
+	make_path(fetch);
+	return fetch;
+}
+
+void registry_fetch_free(struct registry_fetch *fetch)
+{
+	if (!fetch)
+		return;
+	arena_free(fetch->arena);
+	buf_free(&fetch->path);
+	buf_free(&fetch->schema);
+	free(fetch);
+}
+
+const char *registry_fetch_path(const struct registry_fetch *fetch)
+{
+	return fetch->path.data;
+}
+
+str_t registry_fetch_schema(const struct registry_fetch *fetch)
+{
+	return fetch->schema.data ? buf_str(&fetch->schema) : fetch->documents[0].schema;
+}
+
+/* ---- answers ---- */
+
+enum registry_outcome registry_failure(const struct registry_request *request, struct err_detail *detail)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	str_t message = STR_NONE;
+	if (request->status == 0) {
+		err_fail(detail, ERR_SCHEMA_UNAVAILABLE, "%s", request->fault);
+		return request->reached ? REGISTRY_ODD : REGISTRY_UNAVAILABLE;
+	}
+	int64_t code = registry_answer_error(buf_str(&request->answer), arena, &message);
+	const char *hint = "";
+	if (request->status == 401 || request->status == 403)
+		hint = "; see registry.user, password_file, token_file and certificate_file";
+	else if (request->status >= 300 && request->status < 400)
+		hint = "; redirects are not followed: set registry.urls to where it leads";
+	else if (request->status == 404 && code == 0)
+		hint = "; that is no answer of a schema registry's API: see registry.urls";
+	err_fail(detail, ERR_SCHEMA_UNAVAILABLE, "it answers HTTP %ld%s" STR_FMT "%s", request->status,
+		 message.len ? ", " : "", STR_ARG(message), hint);
+	if (request->status == 404 && code >= 40401 && code <= 40499)
+		return REGISTRY_ABSENT;
+	bool nobody = request->status == 401 || request->status == 403 || request->status == 429 ||
+		      request->status >= 500;
+	return nobody ? REGISTRY_UNAVAILABLE : REGISTRY_ODD;
+}
+
+static bool is_known(const struct registry_fetch *fetch, const struct registry_reference *reference)
+{
+	for (size_t i = 1; i < fetch->known; i++)
+		if (fetch->documents[i].from.version == reference->version &&
+		    str_equal(fetch->documents[i].from.subject, reference->subject))
+			return true;
+	return false;
+}
+
+static err_t add_references(struct registry_fetch *fetch, const struct registry_document *answer,
+			    unsigned depth, struct err_detail *detail)
+{
+	for (size_t i = 0; i < answer->references_count; i++) {
+		if (is_known(fetch, &answer->references[i]))
+			continue;
+		if (fetch->known == DOCUMENTS_MAX || depth >= DEPTH_MAX)
+			return err_fail(detail, ERR_SCHEMA_INCOMPATIBLE,
+					"it refers to more than %d schemas, or more than %d deep",
+					DOCUMENTS_MAX - 1, DEPTH_MAX);
+		fetch->documents[fetch->known++] =
+			(struct document){ .from = answer->references[i], .depth = depth + 1 };
+	}
+	return ERR_OK;
+}
+
+static err_t put_together(struct registry_fetch *fetch, struct err_detail *detail)
+{
+	str_t texts[DOCUMENTS_MAX];
+	for (size_t i = 0; i < fetch->known; i++)
+		texts[i] = fetch->documents[i].schema;
+	return fetch->known == 1 ? ERR_OK : registry_inline(texts, fetch->known, &fetch->schema, detail);
+}
+
+static enum registry_outcome take_document(struct registry_fetch *fetch,
+					   const struct registry_request *request, struct err_detail *detail)
+{
+	struct document *document = &fetch->documents[fetch->fetched];
+	struct registry_document answer;
+	err_t err = registry_answer_schema(buf_str(&request->answer), fetch->arena, &answer, detail);
+	if (err)
+		return err == ERR_SCHEMA_INCOMPATIBLE ? REGISTRY_REFUSED : REGISTRY_ODD;
+	document->schema = answer.schema;
+	fetch->bytes += answer.schema.len;
+	if (fetch->bytes > BYTES_MAX)
+		err = err_fail(detail, ERR_SCHEMA_INCOMPATIBLE,
+			       "with what it refers to it has more than %zu bytes", BYTES_MAX);
+	if (!err)
+		err = add_references(fetch, &answer, document->depth, detail);
+	if (err)
+		return REGISTRY_REFUSED;
+	if (++fetch->fetched < fetch->known) {
+		make_path(fetch);
+		return REGISTRY_MORE;
+	}
+	return put_together(fetch, detail) ? REGISTRY_REFUSED : REGISTRY_COMPLETE;
+}
+
+enum registry_outcome registry_fetch_take(struct registry_fetch *fetch,
+					  const struct registry_request *request, struct err_detail *detail)
+{
+	if (request->status == 200)
+		return take_document(fetch, request, detail);
+	return registry_failure(request, detail);
+}

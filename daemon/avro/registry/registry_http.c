@@ -1,0 +1,215 @@
+#include "avro/registry/registry_http.h"
+
+#include "common/secret.h"
+
+#include <curl/curl.h>
+
+#define CONNECT_TIMEOUT_MS 3000L
+#define CONNECTIONS_MAX	   8L
+#define ACCEPTED	   "Accept: application/vnd.schemaregistry.v1+json, application/json"
+#define POSTED		   "Content-Type: application/vnd.schemaregistry.v1+json"
+
+struct registry_http {
+	const struct registry_settings *settings;
+	CURLM *multi;
+	struct list failed; /* requests that could not begin */
+};
+
+static void must(bool done)
+{
+	if (!done)
+		abort(); /* out of memory, or an option that this libcurl does not have */
+}
+
+struct registry_http *registry_http_new(const struct registry_settings *settings)
+{
+	struct registry_http *http = calloc(1, sizeof *http);
+	must(http && curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
+	http->settings = settings;
+	http->multi = curl_multi_init();
+	must(http->multi != NULL);
+	curl_multi_setopt(http->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, CONNECTIONS_MAX);
+	list_init(&http->failed);
+	return http;
+}
+
+void registry_http_free(struct registry_http *http)
+{
+	if (!http)
+		return;
+	curl_multi_cleanup(http->multi);
+	free(http);
+	curl_global_cleanup();
+}
+
+void registry_http_wake(struct registry_http *http)
+{
+	curl_multi_wakeup(http->multi);
+}
+
+static size_t receive(char *data, size_t size, size_t count, void *context)
+{
+	struct registry_request *request = context;
+	size_t len = size * count;
+	if (request->answer.len + len > REGISTRY_ANSWER_MAX) {
+		snprintf(request->fault, sizeof request->fault, "the answer has more than %zu bytes",
+			 REGISTRY_ANSWER_MAX);
+		return 0;
+	}
+	buf_append(&request->answer, data, len);
+	return len;
+}
+
+/* ---- who we are ---- */
+
+static void add_header(struct registry_request *request, const char *header)
+{
+	struct curl_slist *headers = curl_slist_append(request->headers, header);
+	must(headers != NULL);
+	request->headers = headers;
+}
+
+static bool read_secret(const char *file, char **ret_secret, struct registry_request *request)
+{
+	struct err_detail detail = { "" };
+	err_t err = secret_read(file, ret_secret, &detail);
+	if (err)
+		snprintf(request->fault, sizeof request->fault, "%s", err_message(err, &detail));
+	return !err;
+}
+
+static bool set_login(const struct registry_settings *settings, struct registry_request *request)
+{
+	_cleanup_(secret_free) char *secret = NULL;
+	_cleanup_(buf_free) struct buf header = BUF_INIT;
+	if (settings->user) {
+		if (settings->password_file && !read_secret(settings->password_file, &secret, request))
+			return false;
+		must(curl_easy_setopt(request->handle, CURLOPT_HTTPAUTH, CURLAUTH_BASIC) == CURLE_OK &&
+		     curl_easy_setopt(request->handle, CURLOPT_USERNAME, settings->user) == CURLE_OK &&
+		     curl_easy_setopt(request->handle, CURLOPT_PASSWORD, secret ? secret : "") == CURLE_OK);
+	} else if (settings->token_file) {
+		if (!read_secret(settings->token_file, &secret, request))
+			return false;
+		if (strpbrk(secret, "\r\n")) {
+			snprintf(request->fault, sizeof request->fault, "%s: the token has several lines",
+				 settings->token_file);
+			return false;
+		}
+		buf_printf(&header, "Authorization: Bearer %s", secret);
+		add_header(request, header.data);
+		explicit_bzero(header.data, header.len);
+	}
+	return true;
+}
+
+/* ---- requests ---- */
+
+static bool set_tls(CURL *handle, const struct registry_settings *settings)
+{
+	return (!settings->ca_file ||
+		curl_easy_setopt(handle, CURLOPT_CAINFO, settings->ca_file) == CURLE_OK) &&
+	       (!settings->certificate_file ||
+		curl_easy_setopt(handle, CURLOPT_SSLCERT, settings->certificate_file) == CURLE_OK) &&
+	       (!settings->key_file ||
+		curl_easy_setopt(handle, CURLOPT_SSLKEY, settings->key_file) == CURLE_OK) &&
+	       curl_easy_setopt(handle, CURLOPT_SSL_VERIFYPEER, 1L) == CURLE_OK &&
+	       curl_easy_setopt(handle, CURLOPT_SSL_VERIFYHOST, 2L) == CURLE_OK;
+}
+
+static bool set_request(CURL *handle, const struct registry_settings *settings,
+			struct registry_request *request, const char *url)
+{
+	return curl_easy_setopt(handle, CURLOPT_URL, url) == CURLE_OK &&
+	       curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+	       curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+	       curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
+	       curl_easy_setopt(handle, CURLOPT_QUICK_EXIT, 1L) == CURLE_OK &&
+	       curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS) == CURLE_OK &&
+	       curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, (long)settings->timeout_ms) == CURLE_OK &&
+	       curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, receive) == CURLE_OK &&
+	       curl_easy_setopt(handle, CURLOPT_WRITEDATA, request) == CURLE_OK &&
+	       curl_easy_setopt(handle, CURLOPT_PRIVATE, request) == CURLE_OK &&
+	       curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, request->error) == CURLE_OK &&
+	       (!request->body || curl_easy_setopt(handle, CURLOPT_POSTFIELDS, request->body) == CURLE_OK) &&
+	       set_tls(handle, settings);
+}
+
+static void release(struct registry_request *request)
+{
+	curl_easy_cleanup(TAKE_PTR(request->handle));
+	for (struct curl_slist *header = request->headers; header; header = header->next)
+		explicit_bzero(header->data, strlen(header->data));
+	curl_slist_free_all(TAKE_PTR(request->headers));
+}
+
+void registry_request_free(struct registry_request *request)
+{
+	buf_free(&request->answer);
+}
+
+void registry_http_start(struct registry_http *http, struct registry_request *request)
+{
+	_cleanup_(buf_free) struct buf url = BUF_INIT;
+	const struct registry_settings *settings = http->settings;
+	buf_printf(&url, "%s%s", settings->urls[request->url], request->path);
+	buf_reset(&request->answer);
+	request->status = 0;
+	request->reached = false;
+	request->fault[0] = request->error[0] = '\0';
+	request->headers = NULL;
+	request->handle = curl_easy_init();
+	must(request->handle && set_request(request->handle, settings, request, url.data));
+	add_header(request, ACCEPTED);
+	if (request->body)
+		add_header(request, POSTED);
+	if (!set_login(settings, request)) {
+		release(request);
+		list_append(&http->failed, &request->node);
+		return;
+	}
+	must(curl_easy_setopt(request->handle, CURLOPT_HTTPHEADER, request->headers) == CURLE_OK &&
+	     curl_multi_add_handle(http->multi, request->handle) == CURLM_OK);
+}
+
+void registry_http_cancel(struct registry_http *http, struct registry_request *request)
+{
+	if (!request->handle) {
+		list_remove(&http->failed, &request->node);
+		return;
+	}
+	curl_multi_remove_handle(http->multi, request->handle);
+	release(request);
+}
+
+static void finish(struct registry_request *request, CURLcode result)
+{
+	curl_off_t sending_us = 0;
+	curl_easy_getinfo(request->handle, CURLINFO_PRETRANSFER_TIME_T, &sending_us);
+	request->reached = result == CURLE_OK || sending_us > 0;
+	if (result == CURLE_OK)
+		curl_easy_getinfo(request->handle, CURLINFO_RESPONSE_CODE, &request->status);
+	else if (!request->fault[0])
+		snprintf(request->fault, sizeof request->fault, "%s",
+			 request->error[0] ? request->error : curl_easy_strerror(result));
+}
+
+void registry_http_run(struct registry_http *http, int64_t timeout_ms, struct list *finished)
+{
+	int running, left;
+	const CURLMsg *message;
+	if (list_empty(&http->failed))
+		curl_multi_poll(http->multi, NULL, 0, (int)timeout_ms, NULL);
+	list_splice(finished, &http->failed);
+	curl_multi_perform(http->multi, &running);
+	while ((message = curl_multi_info_read(http->multi, &left))) {
+		struct registry_request *request = NULL;
+		if (message->msg != CURLMSG_DONE)
+			continue;
+		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&request);
+		finish(request, message->data.result);
+		curl_multi_remove_handle(http->multi, request->handle);
+		release(request);
+		list_append(finished, &request->node);
+	}
+}

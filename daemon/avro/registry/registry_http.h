@@ -1,0 +1,53 @@
+/*
+ * Requests to a schema registry, some at a time, by one thread (curl's multi interface). Answers are bounded
+ * in size and time, redirects are not followed, since a password would follow them, and secrets are read from
+ * their files for every request. Everything belongs to one thread, except registry_http_wake.
+ */
+#pragma once
+
+#include "avro/registry/registry_settings.h"
+#include "common/buf.h"
+#include "common/list.h"
+
+/* Bytes of an answer: more than any schema has that this program reads. */
+#define REGISTRY_ANSWER_MAX ((size_t)2 << 20)
+
+struct registry_http;
+
+/* One request; the caller owns it, and keeps it while it is under way. */
+struct registry_request {
+	struct list_node node; /* among the finished ones */
+	size_t url;	       /* which of the registry's addresses */
+	const char *path;      /* from the address on, as it goes into an URL: "/schemas/ids/7" */
+	const char *body;      /* JSON to post, or NULL: asks for what is there */
+	long status;	       /* of the answer; 0: there is none, and `fault` says why */
+	bool reached;	       /* the server was connected to */
+	struct buf answer;
+	char fault[512];
+	/* of registry_http */
+	void *handle;
+	void *headers;
+	char error[512];
+};
+
+/* Keeps the settings. The caller owns it. */
+struct registry_http *registry_http_new(const struct registry_settings *settings);
+
+/* No request may be under way; NULL is fine. */
+void registry_http_free(struct registry_http *http);
+
+/* Begins a request, whose answer is empty. One that cannot even begin is among the finished ones of the next
+ * run. */
+void registry_http_start(struct registry_http *http, struct registry_request *request);
+
+/* Gives up a request that is under way. */
+void registry_http_cancel(struct registry_http *http, struct registry_request *request);
+
+/* Waits up to `timeout_ms` for something to happen, moves bytes, and appends what has finished. */
+void registry_http_run(struct registry_http *http, int64_t timeout_ms, struct list *finished);
+
+/* Ends the current or the next wait. Any thread. */
+void registry_http_wake(struct registry_http *http);
+
+/* Releases what a request has; it can be used again. */
+void registry_request_free(struct registry_request *request);

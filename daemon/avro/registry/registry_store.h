@@ -1,0 +1,33 @@
+/*
+ * Schemas of a registry in the state directory, so that a start while the registry is away can go on reading:
+ * a file each, which says whose it is and its own digest. Files are hostile when they are read: what is torn,
+ * changed or another registry's is no schema.
+ */
+#pragma once
+
+#include "avro/framing.h"
+#include "common/arena.h"
+
+/* Bytes of a schema that is kept. */
+#define REGISTRY_STORED_MAX ((size_t)4 << 20)
+
+struct registry_store;
+
+/* NULL where there is no directory. `urls` tells registries apart: ids of another one mean other schemas. */
+struct registry_store *registry_store_new(const char *directory, const char *const *urls, size_t urls_count);
+void registry_store_free(struct registry_store *store);
+
+/* Calls `found` for every schema that is kept, `most` at most; removes files that are not what they should
+ * be. */
+typedef void registry_stored_fn(void *context, const struct schema_name *name, str_t schema);
+void registry_store_read(const struct registry_store *store, size_t most, registry_stored_fn *found,
+			 void *context);
+
+/* ERR_IO: the detail says why. */
+err_t registry_store_write(const struct registry_store *store, const struct schema_name *name, str_t schema,
+			   struct err_detail *detail);
+
+/* The id that a subject had for exactly that schema, 0: none is kept; and to keep it. */
+uint32_t registry_store_id(const struct registry_store *store, const char *subject, str_t schema);
+err_t registry_store_write_id(const struct registry_store *store, const char *subject, str_t schema,
+			      uint32_t id, struct err_detail *detail);

@@ -1,0 +1,233 @@
+"""Events in Confluent's framing, with a real schema registry and Confluent's own serializer, and registries that misbehave."""
+
+import base64
+import json
+import struct
+import time
+
+import pytest
+
+import conftest
+import events
+import schema_registry
+from network import Link
+from servers import headers_of
+
+FRAME = struct.Struct(">bI")
+
+
+def wait_for(what, text):
+    deadline = time.monotonic() + 120
+    while text not in (said := what()):
+        assert time.monotonic() < deadline, f"no {text!r} in {said}"
+        time.sleep(0.1)
+    return said
+
+
+def wait_for_status(daemon, text):
+    return wait_for(daemon.status, text)
+
+
+def wait_for_metric(daemon, line):
+    return wait_for(lambda: daemon.get("/metrics")[1], line)
+
+
+@pytest.fixture(scope="session")
+def registry():
+    server = conftest.required(schema_registry.Registry)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def rig(kafka, topics, make_daemon):
+    """No databases, no judge: events in, records out."""
+    return conftest.Rig(kafka, topics, None, None, None, None, make_daemon)
+
+
+def start(rig, url, partitions=1, **settings):
+    urls = (url,) if isinstance(url, str) else url
+    config = {"kafka": (topics := rig._make_topics(partitions)).settings(rig.kafka),
+              "registry": {"urls": urls, **settings}, "pipeline": {"workers": 2}}
+    rig.topics = topics
+    return rig.make(config).start()
+
+
+def ids_of(records):
+    return sorted(str(record["event_id"]) for _, record in records)
+
+
+def framed(schema_id, event):
+    return {"value": FRAME.pack(0, schema_id) + events.encode(event)[10:]}
+
+
+def test_confluents_serializer_is_read(rig, registry):
+    sent = [events.sure() for _ in range(20)]
+    start(rig, registry.url)
+    rig.send(registry.encode(rig.topics.input, sent))
+    assert ids_of(rig.scored(20)) == sorted(event["event_id"] for event in sent)
+    assert not rig.dead_letters()
+
+
+def test_references_are_resolved(rig, registry):
+    """The record of a chunk lies under a subject of its own."""
+    schema = json.loads(schema_registry.GENERATED_QUERY.read_text())
+
+    def cut(node, name):
+        """Replaces the definition of a type by its name, and returns it."""
+        children = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+        for key, child in list(children):
+            if isinstance(child, dict) and child.get("name") == name and "fields" in child:
+                node[key] = name
+                return child
+            if found := cut(child, name):
+                return found
+        return None
+
+    chunk = cut(schema, "RetrievedChunk")
+    space = schema["namespace"]
+    registry.register("chunk", {**chunk, "namespace": chunk.get("namespace", space)})
+    schema_id = registry.register("whole", schema, [{"name": f"{space}.{chunk['name']}", "subject": "chunk", "version": 1}])
+    start(rig, registry.url)
+    sent = events.sure()
+    rig.send([framed(schema_id, sent)])
+    assert ids_of(rig.scored(1)) == [sent["event_id"]]
+
+
+def test_what_cannot_be_read_says_so(rig, registry):
+    start(rig, registry.url)
+    foreign = registry.register("foreign", {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]})
+    rig.send([framed(foreign, events.sure()), framed(99999, events.sure()), {"value": b"x", "headers": [("__value_schema_id", b"no")]}])
+    letters = {headers_of(letter)["reason"].decode(): headers_of(letter)["detail"].decode() for letter in rig.dead_letters(3)}
+    assert "event_id" in letters["incompatible_schema"]
+    assert "schema 99999" in letters["unknown_schema"] and "redrive" in letters["unknown_schema"]
+    assert "__value_schema_id" in letters["unknown_framing"]
+
+
+def test_an_outage_holds_up_nobody_else(rig, registry):
+    """Events of unknown schemas wait, in the same partition as those of known ones; all are scored in the end, and after
+    a restart in a second outage those schemas are known."""
+    link = Link(int(registry.url.split(":")[2].split("/")[0]))
+    url = registry.url.replace(f":{link.target}/", f":{link.port}/")
+    schema = json.loads(schema_registry.GENERATED_QUERY.read_text())
+    ids = [registry.register("input-value", {**schema, "doc": f"edition {time.time_ns()} {n}"}) for n in range(5)]
+    daemon = start(rig, url)
+    link.refuse()
+    waiting, others = [events.sure() for _ in range(20)], [events.sure() for _ in range(20)]
+    rig.send([message for n in range(20) for message in (framed(ids[n % 5], waiting[n]), events.message(others[n]))])
+    assert ids_of(rig.scored(20)) == sorted(event["event_id"] for event in others)
+    assert "20 events wait" in wait_for_status(daemon, "schema registry cannot be asked")
+    link.accept()
+    assert ids_of(rig.scored(40)) == sorted(event["event_id"] for event in waiting + others)
+    daemon.terminate()
+    link.refuse()
+    daemon.start()
+    again = events.sure()
+    rig.send([framed(ids[4], again)])
+    assert again["event_id"] in ids_of(rig.scored(41))
+    assert not rig.dead_letters()
+    link.close()
+
+
+def test_a_stop_leaves_what_waits_to_the_next_start(rig, registry):
+    schema_id = registry.register("late", schema_registry.GENERATED_QUERY.read_text())
+    silent = schema_registry.ScriptedRegistry(lambda handler: time.sleep(60))
+    daemon = start(rig, silent.url)
+    sent = [events.sure() for _ in range(3)]
+    rig.send([framed(schema_id, event) for event in sent])
+    wait_for_metric(daemon, 'assayd_events_at_step{step="parked"} 3')
+    began = time.monotonic()
+    daemon.terminate()
+    assert time.monotonic() - began < 15  # not what a drain may take
+    silent.close()
+    daemon.config["registry"]["urls"] = (registry.url,)
+    daemon.start()
+    assert ids_of(rig.scored(3)) == sorted(event["event_id"] for event in sent)
+
+
+def test_limits_of_waiting(rig, registry):
+    """Too many, and too long, are dead letters that redrive brings back."""
+    schema_id = registry.register("late", schema_registry.GENERATED_QUERY.read_text())
+    unwilling = schema_registry.ScriptedRegistry(lambda handler: handler.say(503, {"error_code": 50001, "message": "not now"}))
+    start(rig, unwilling.url, max_waiting_events=2, wait_ms=3000)
+    sent = [events.sure() for _ in range(5)]
+    rig.send([framed(schema_id, event) for event in sent])
+    letters = [headers_of(letter) for letter in rig.dead_letters(5)]
+    assert {letter["reason"] for letter in letters} == {b"schema_unavailable"}
+    details = sorted(letter["detail"].decode() for letter in letters)
+    assert sum("max_waiting_events" in detail for detail in details) == 3
+    assert sum("wait_ms" in detail and "not now" in detail for detail in details) == 2
+    unwilling.close()
+
+
+def lie(kind, handler):
+    if kind == "huge":
+        handler.say(200, b'{"schema": "' + b"x" * 10_000_000 + b'"}')
+    elif kind == "redirect":
+        handler.say(302, b"", [("Location", handler.path)])
+    elif kind == "slow":
+        handler.send_response(200)
+        handler.end_headers()
+        for _ in range(60):
+            handler.wfile.write(b" ")
+            handler.wfile.flush()
+            time.sleep(0.5)
+    elif kind == "garbage":
+        handler.say(200, b"\0\xff<html>")
+    elif kind == "other":
+        handler.say(200, {"schema": json.dumps({"type": "record", "name": "Other", "fields": []})})
+    else:
+        handler.say(200, {"schema": schema_registry.GENERATED_QUERY.read_text()})
+
+
+def test_lies_cost_what_needs_them(rig):
+    """Each id is lied about in its way; what names the honest one, and what names none, is scored meanwhile."""
+    kinds = ["huge", "redirect", "slow", "garbage", "other", "honest"]
+    lying = schema_registry.ScriptedRegistry(lambda handler: lie(kinds[int(handler.path.rsplit("/", 1)[1])], handler))
+    start(rig, lying.url, wait_ms=4000, timeout_ms=1000)
+    sent = [events.sure() for _ in kinds]
+    plain = [events.sure() for _ in kinds]
+    rig.send([message for n, event in enumerate(sent) for message in (framed(n, event), events.message(plain[n]))])
+    assert ids_of(rig.scored(7)) == sorted(event["event_id"] for event in [sent[-1], *plain])
+    letters = {FRAME.unpack_from(letter.value())[1]: headers_of(letter) for letter in rig.dead_letters(5)}
+    assert letters[4]["reason"] == b"incompatible_schema"
+    assert {letters[n]["reason"] for n in range(4)} == {b"schema_unavailable"}
+    assert b"2097152 bytes" in letters[0]["detail"] and b"redirects" in letters[1]["detail"]
+    lying.close()
+
+
+def test_who_we_are_and_where_else_to_ask(rig, registry, tmp_path):
+    """Basic authentication, with a password that is changed in its file; and the next address when one does not answer."""
+    wanted = ["first"]
+
+    def guarded(handler):
+        user = base64.b64encode(f"assayd:{wanted[0]}".encode()).decode()
+        if handler.headers.get("Authorization") != f"Basic {user}":
+            handler.say(401, {"error_code": 40101, "message": "Unauthorized"})
+        else:
+            lie("honest", handler)
+
+    server = schema_registry.ScriptedRegistry(guarded)
+    password = tmp_path / "password"
+    password.write_text("first\n")
+    daemon = start(rig, ("http://127.0.0.1:1", server.url), user="assayd", password_file=str(password))
+    sent = [events.sure() for _ in range(2)]
+    rig.send([framed(1, sent[0])])
+    rig.scored(1)
+    wanted[0] = "second"
+    rig.send([framed(2, sent[1])])
+    assert "registry.user" in wait_for_status(daemon, "HTTP 401")
+    password.write_text("second\n")
+    assert ids_of(rig.scored(2)) == sorted(event["event_id"] for event in sent)
+    server.close()
+
+
+def test_the_header_form_is_read(rig, registry):
+    front = schema_registry.GuidFront(registry)
+    sent = [events.sure() for _ in range(5)]
+    start(rig, front.url)
+    messages = registry.encode(rig.topics.input, sent, "header", url=front.url)
+    assert all(len(dict(message["headers"])["__value_schema_id"]) == 17 for message in messages)
+    rig.send(messages)
+    assert ids_of(rig.scored(5)) == sorted(event["event_id"] for event in sent)
+    front.close()
