@@ -197,6 +197,7 @@ static void check_audit(struct check *check)
 static void check_receivers(struct check *check)
 {
 	check_webhook(&check->config->webhook, &check->findings);
+	check_otlp(&check->config->otlp, &check->findings);
 }
 
 static void check_http_address(struct check *check)

@@ -157,8 +157,11 @@ static void check_audit(const struct files *files)
 static void check_receivers(const struct files *files)
 {
 	const struct config_webhook *webhook = &files->config->webhook;
+	const struct config_otlp *otlp = &files->config->otlp;
 	if (webhook->configured && !IS_WRONG(files, "webhook", "secret_file", "ca_file"))
 		check_webhook_files(webhook, files->findings);
+	if (otlp->configured && !IS_WRONG(files, "otlp", "authorization_file", "ca_file"))
+		check_otlp_files(otlp, files->findings);
 }
 
 /* ---- what connection strings name ---- */

@@ -1,12 +1,14 @@
 #include "command/check_outward.h"
 
+#include "common/secret.h"
+#include "outward/otlp.h"
 #include "outward/webhook.h"
 
 #include <errno.h>
 
 enum { ANSWER_BYTES_MAX = 65536 };
 
-static const char webhook_title[] = "webhook";
+static const char webhook_title[] = "webhook", otlp_title[] = "otlp";
 
 /* A file that is missing is not told by libcurl under the name of its setting. */
 static err_t check_ca_file(const char *setting, const char *file, struct err_detail *detail)
@@ -56,4 +58,36 @@ void check_webhook(const struct config_webhook *webhook, struct findings *findin
 	fetch_answer_free(&answer);
 	fetcher_free(fetcher);
 	findings_tried(findings, webhook_title, err, &detail);
+}
+
+bool check_otlp_files(const struct config_otlp *otlp, struct findings *findings)
+{
+	_cleanup_(secret_free) char *authorization = NULL;
+	struct err_detail detail = { "" }, reason = { "" };
+	err_t err = check_ca_file("otlp.ca_file", otlp->ca_file, &detail);
+	if (!err && otlp->authorization_file &&
+	    (err = secret_read(otlp->authorization_file, &authorization, &reason)))
+		err_fail(&detail, err, "otlp.authorization_file: %s", err_message(err, &reason));
+	findings_tried(findings, "otlp files", err, &detail);
+	return !err;
+}
+
+void check_otlp(const struct config_otlp *otlp, struct findings *findings)
+{
+	struct err_detail detail = { "" };
+	if (!otlp->configured) {
+		findings_none(findings, otlp_title, "none is configured");
+		return;
+	}
+	if (!check_otlp_files(otlp, findings))
+		return;
+	const struct otlp_options options = {
+		.endpoint = otlp->endpoint,
+		.authorization_file = otlp->authorization_file,
+		.ca_file = otlp->ca_file,
+		.instance_id = "check",
+		.timeout_ms = otlp->timeout_ms,
+	};
+	err_t err = otlp_check(&options, &detail);
+	findings_tried(findings, otlp_title, err, &detail);
 }

@@ -156,6 +156,10 @@ static void collect(const struct config *config, struct unit_places *places)
 		add(places, "webhook.secret_file", config->webhook.secret_file, false);
 		add(places, "webhook.ca_file", config->webhook.ca_file, false);
 	}
+	if (config->otlp.configured) {
+		add(places, "otlp.authorization_file", config->otlp.authorization_file, false);
+		add(places, "otlp.ca_file", config->otlp.ca_file, false);
+	}
 	add(places, "pipeline.state_directory", config->pipeline.state_directory, true);
 }
 

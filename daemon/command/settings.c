@@ -40,6 +40,7 @@ err_t settings_kafka(const struct config *config, struct arena *arena, struct ka
 					  : NULL,
 		.audits = config->audit.log,
 		.webhook = config->webhook.configured,
+		.otlp = config->otlp.configured,
 		.checkpoint_topic = config->audit.checkpoint_topic,
 		.properties = properties.items,
 		.properties_count = properties.count,

@@ -484,6 +484,7 @@ static void check_secret_files(const struct checker *checker)
 	check_secret_file(checker, config->registry.password_file, "registry.password_file");
 	check_secret_file(checker, config->registry.token_file, "registry.token_file");
 	check_secret_file(checker, config->registry.key_file, "registry.key_file");
+	check_secret_file(checker, config->otlp.authorization_file, "otlp.authorization_file");
 	for (size_t i = 0; i < config->targets_count; i++) {
 		char setting[64];
 		snprintf(setting, sizeof setting, "targets[%zu].password_file", i);
@@ -592,6 +593,26 @@ static void check_webhook(const struct checker *checker)
 		FAIL(checker, err, "webhook.url", "%s", reason.message);
 }
 
+static void check_otlp(const struct checker *checker)
+{
+	const struct config_otlp *otlp = &checker->config->otlp;
+	struct err_detail reason = { "" };
+	if (!otlp->configured)
+		return;
+	size_t len = strlen(otlp->endpoint);
+	err_t err = base_url_check_whole(otlp->endpoint, &reason);
+	if (!err && strpbrk(otlp->endpoint, "?#"))
+		err = err_fail(
+			&reason, ERR_CONFIG_RANGE,
+			"the address contains a query or a fragment (? or #), after which no path can be "
+			"appended; leave it out");
+	if (!err && len >= 8 && strcmp(otlp->endpoint + len - 8, "/v1/logs") == 0)
+		err = err_fail(&reason, ERR_CONFIG_RANGE,
+			       "the address ends with /v1/logs, which assayd appends itself; leave it out");
+	if (err)
+		FAIL(checker, err, "otlp.endpoint", "%s", reason.message);
+}
+
 void config_check(const struct config *config, const struct conf_file *file, struct conf_problems *problems)
 {
 	static const struct {
@@ -610,6 +631,7 @@ void config_check(const struct config *config, const struct conf_file *file, str
 		{ "audit", check_audit_log },
 		{ "retrieval.weights", check_weights },
 		{ "webhook.url", check_webhook },
+		{ "otlp.endpoint", check_otlp },
 		{ "http.listen", check_listen },
 	};
 	const struct checker checker = { config, file, problems };

@@ -201,6 +201,18 @@ struct config_webhook {
 	int64_t give_up_after_s; /* 0: never */
 };
 
+struct config_otlp {
+	bool configured;
+	const char *endpoint;
+	const char *authorization_file; /* or NULL; resolved */
+	const char *ca_file;		/* or NULL: the system's authorities */
+	bool explanations;
+	int64_t max_records;
+	int64_t linger_ms;
+	int64_t timeout_ms;
+	int64_t give_up_after_s; /* 0: never */
+};
+
 struct config_thresholds {
 	double high;
 	double medium;
@@ -298,6 +310,7 @@ struct config {
 	struct config_calibration calibration;
 	struct config_audit audit;
 	struct config_webhook webhook;
+	struct config_otlp otlp;
 	struct config_confidence confidence;
 	struct config_thresholds confidence_thresholds;
 	struct config_agreement agreement;

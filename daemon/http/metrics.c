@@ -524,7 +524,7 @@ static void write_receiver_ages(struct exposition *out, const struct receiver *r
 
 static void write_receivers(struct exposition *out, const struct metrics_parts *parts)
 {
-	struct forwarder *const forwarders[] = { parts->webhook };
+	struct forwarder *const forwarders[] = { parts->webhook, parts->otlp };
 	struct receiver receivers[sizeof forwarders / sizeof *forwarders];
 	size_t count = 0;
 	for (size_t i = 0; i < sizeof forwarders / sizeof *forwarders; i++) {

@@ -35,6 +35,7 @@ struct metrics_parts {
 	struct archive *archive;
 	struct audit_keeper *keeper;
 	struct forwarder *webhook;
+	struct forwarder *otlp;
 	const struct reloads *reloads;
 };
 

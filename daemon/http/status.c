@@ -122,6 +122,7 @@ static void gather_beside(const struct metrics_parts *parts, struct status *stat
 	if (parts->keeper)
 		keeper_statistics(parts->keeper, &status->keeper);
 	gather_receiver(parts->webhook, status);
+	gather_receiver(parts->otlp, status);
 }
 
 void status_gather(const struct metrics_parts *parts, struct status *status)

@@ -18,6 +18,8 @@
 
 /* Of the forwarder of advisories to the webhook. */
 #define KAFKA_WEBHOOK_SUFFIX ".webhook"
+/* Of the forwarder of evaluation results to an OTLP collector. */
+#define KAFKA_OTLP_SUFFIX ".otlp"
 
 /* The daemon can go on no longer (fenced, fatal client error): called once, from any thread; must not block.
  */

@@ -217,6 +217,12 @@ static err_t try_webhook(struct attempts *attempts, struct err_detail *detail)
 	return try_reading(attempts, RIGHT_READ_WEBHOOK, &advisories, 1, detail);
 }
 
+static err_t try_otlp(struct attempts *attempts, struct err_detail *detail)
+{
+	static const enum right scored = RIGHT_READ_SCORED;
+	return try_reading(attempts, RIGHT_READ_OTLP, &scored, 1, detail);
+}
+
 /* ---- outputs ---- */
 
 static void on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
@@ -352,6 +358,8 @@ static err_t try_all(struct attempts *attempts, bool calibrates, struct err_deta
 		err = try_auditing(attempts, detail);
 	if (!err && attempts->settings->webhook)
 		err = try_webhook(attempts, detail);
+	if (!err && attempts->settings->otlp)
+		err = try_otlp(attempts, detail);
 	if (!err)
 		err = try_writing(attempts, detail);
 	return err ? err : try_transactions(attempts, detail);
@@ -415,7 +423,7 @@ err_t permissions_check_input(const struct kafka_settings *settings, bool dead_l
 	_cleanup_(buf_free) struct buf text = BUF_INIT;
 	right_set wanted = RIGHT_BIT(RIGHT_WRITE_SCORED), missing;
 	outputs_are_inputs.scored_topic = outputs_are_inputs.advisory_topic = settings->input_topic;
-	outputs_are_inputs.audits = outputs_are_inputs.webhook = false;
+	outputs_are_inputs.audits = outputs_are_inputs.webhook = outputs_are_inputs.otlp = false;
 	if (dead_letters)
 		wanted |= RIGHT_BIT(RIGHT_WRITE_DEAD_LETTER);
 	else

@@ -32,6 +32,7 @@ static const struct {
 	[RIGHT_WRITE_CHECKPOINTS] = { WRITE, TOPIC },
 	[RIGHT_READ_WEBHOOK] = { READ, GROUP },
 	[RIGHT_READ_ADVISORIES] = { READ, TOPIC },
+	[RIGHT_READ_OTLP] = { READ, GROUP },
 };
 
 right_set rights_needed(const struct kafka_settings *settings, bool calibrates)
@@ -49,6 +50,8 @@ right_set rights_needed(const struct kafka_settings *settings, bool calibrates)
 		needed |= RIGHT_BIT(RIGHT_WRITE_CHECKPOINTS);
 	if (settings->webhook)
 		needed |= RIGHT_BIT(RIGHT_READ_WEBHOOK) | RIGHT_BIT(RIGHT_READ_ADVISORIES);
+	if (settings->otlp)
+		needed |= RIGHT_BIT(RIGHT_READ_OTLP) | RIGHT_BIT(RIGHT_READ_SCORED);
 	return needed;
 }
 
@@ -85,6 +88,8 @@ static const char *group_suffix(enum right right)
 		return KAFKA_AUDIT_SUFFIX;
 	case RIGHT_READ_WEBHOOK:
 		return KAFKA_WEBHOOK_SUFFIX;
+	case RIGHT_READ_OTLP:
+		return KAFKA_OTLP_SUFFIX;
 	default:
 		return "";
 	}

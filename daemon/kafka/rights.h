@@ -23,6 +23,7 @@ enum right {
 	RIGHT_WRITE_CHECKPOINTS,
 	RIGHT_READ_WEBHOOK, /* the group of the webhook's forwarder, likewise below where there is one */
 	RIGHT_READ_ADVISORIES,
+	RIGHT_READ_OTLP, /* the group of the forwarder to the collector */
 	RIGHT_COUNT_
 };
 

@@ -17,6 +17,7 @@ struct kafka_settings {
 	const char *feedback_topic;    /* or NULL: feedback is not read */
 	bool audits;		       /* the scored topic is read for the audit log */
 	bool webhook;		       /* the topic of advisories is read for the webhook */
+	bool otlp;		       /* the scored topic is read for the OTLP collector */
 	const char *checkpoint_topic;  /* of the audit log; or NULL: none */
 	const char *const *properties; /* "name=value", passed through to every client */
 	size_t properties_count;

@@ -74,6 +74,7 @@ struct app {
 	struct calibrator *calibrator;
 	struct audit_keeper *keeper;  /* NULL: there is no audit log */
 	struct forwarder *webhook;    /* NULL: there is none */
+	struct forwarder *otlp;	      /* likewise */
 	struct model_current *models; /* NULL: nothing is learnt */
 	struct learner *learner;      /* likewise */
 	struct archive *archive;      /* NULL: nothing is archived */
@@ -465,6 +466,8 @@ static err_t start_parts(void *context, struct err_detail *detail)
 		err = start_keeper(app, detail);
 	if (!err)
 		err = forwarding_start_webhook(config, &app->kafka, app->codec, &app->webhook, detail);
+	if (!err)
+		err = forwarding_start_otlp(config, &app->kafka, app->codec, &app->otlp, detail);
 	return err;
 }
 
@@ -488,6 +491,8 @@ static void collect_heartbeats(struct app *app)
 		app->heartbeats[app->tickers_count++] = keeper_heartbeat(app->keeper);
 	if (app->webhook)
 		app->heartbeats[app->tickers_count++] = forwarder_heartbeat(app->webhook);
+	if (app->otlp)
+		app->heartbeats[app->tickers_count++] = forwarder_heartbeat(app->otlp);
 	if (app->learner)
 		app->heartbeats[app->tickers_count++] = learner_heartbeat(app->learner);
 	if (app->archive)
@@ -510,7 +515,7 @@ static void show_parts(struct app *app)
 	const struct monitor_view view = {
 		.parts = { app->pipeline, app->source, app->publisher, app->rights, &app->credits,
 			   app->targets, app->judge, app->calibrator, app->learner, app->archive, app->keeper,
-			   app->webhook, &app->reloads },
+			   app->webhook, app->otlp, &app->reloads },
 		.source = source_heartbeat(app->source),
 		.publisher = publisher_heartbeat(app->publisher),
 		.main = &app->main,
@@ -558,6 +563,7 @@ static bool close_parts(struct app *app)
 	calibrator_close(app->calibrator, app->stop_us + (int64_t)PUBLISHER_STOP_MS * 1000);
 	keeper_close(app->keeper, app->stop_us + (int64_t)PUBLISHER_STOP_MS * 1000);
 	forwarder_close(app->webhook);
+	forwarder_close(app->otlp);
 	learner_close(app->learner, app->stop_us + (int64_t)PUBLISHER_STOP_MS * 1000);
 	rights_watch_close(app->rights);
 	bool all = source_close(app->source, stop_left_ms(app, SOURCE_STOP_MS));
@@ -574,6 +580,7 @@ static bool close_parts(struct app *app)
 	all &= calibrator_ended(app->calibrator, stop_left_ms(app, CALIBRATOR_STOP_MS));
 	all &= keeper_ended(app->keeper, stop_left_ms(app, CALIBRATOR_STOP_MS));
 	all &= forwarder_ended(app->webhook, stop_left_ms(app, CALIBRATOR_STOP_MS));
+	all &= forwarder_ended(app->otlp, stop_left_ms(app, CALIBRATOR_STOP_MS));
 	all &= learner_ended(app->learner, stop_left_ms(app, CALIBRATOR_STOP_MS));
 	all &= archive_ended(app->archive, stop_left_ms(app, CALIBRATOR_STOP_MS));
 	all &= rights_watch_ended(app->rights, stop_left_ms(app, CALIBRATOR_STOP_MS));
@@ -590,6 +597,7 @@ static err_t stop_parts(void *context, struct err_detail *detail)
 	calibrator_stop(app->calibrator);
 	keeper_stop(app->keeper);
 	forwarder_stop(app->webhook);
+	forwarder_stop(app->otlp);
 	learner_stop(app->learner);
 	archive_stop(app->archive);
 	publisher_stop(app->publisher);

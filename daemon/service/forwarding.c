@@ -1,5 +1,6 @@
 #include "service/forwarding.h"
 
+#include "outward/otlp.h"
 #include "outward/webhook.h"
 
 static unsigned bits_of(const struct conf_enums *list)
@@ -43,6 +44,36 @@ err_t forwarding_start_webhook(const struct config *config, const struct kafka_s
 		.group_right = RIGHT_READ_WEBHOOK,
 		.topic_right = RIGHT_READ_ADVISORIES,
 		.outlet = webhook_outlet(&options),
+	};
+	return start(&forwarder, ret_forwarder, detail);
+}
+
+err_t forwarding_start_otlp(const struct config *config, const struct kafka_settings *kafka,
+			    const struct codec *codec, struct forwarder **ret_forwarder,
+			    struct err_detail *detail)
+{
+	const struct config_otlp *otlp = &config->otlp;
+	if (!otlp->configured)
+		return ERR_OK;
+	const struct otlp_options options = {
+		.codec = codec,
+		.endpoint = otlp->endpoint,
+		.authorization_file = otlp->authorization_file,
+		.ca_file = otlp->ca_file,
+		.instance_id = kafka->instance_id,
+		.explanations = otlp->explanations,
+		.max_records = (size_t)otlp->max_records,
+		.linger_ms = otlp->linger_ms,
+		.timeout_ms = otlp->timeout_ms,
+		.give_up_after_ms = otlp->give_up_after_s * 1000,
+	};
+	const struct forwarder_options forwarder = {
+		.kafka = kafka,
+		.topic = kafka->scored_topic,
+		.group_suffix = KAFKA_OTLP_SUFFIX,
+		.group_right = RIGHT_READ_OTLP,
+		.topic_right = RIGHT_READ_SCORED,
+		.outlet = otlp_outlet(&options),
 	};
 	return start(&forwarder, ret_forwarder, detail);
 }

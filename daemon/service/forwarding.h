@@ -10,3 +10,8 @@ struct codec;
 err_t forwarding_start_webhook(const struct config *config, const struct kafka_settings *kafka,
 			       const struct codec *codec, struct forwarder **ret_forwarder,
 			       struct err_detail *detail);
+
+/* Likewise of evaluation results to the collector. */
+err_t forwarding_start_otlp(const struct config *config, const struct kafka_settings *kafka,
+			    const struct codec *codec, struct forwarder **ret_forwarder,
+			    struct err_detail *detail);

@@ -1,6 +1,7 @@
-"""What is handed on to receivers outside: advisories to a webhook."""
+"""What is handed on to receivers outside: advisories to a webhook, evaluation results to an OpenTelemetry collector."""
 
 import base64
+import collections
 import contextlib
 import hashlib
 import hmac
@@ -8,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import sys
 import time
 import uuid
 
@@ -15,6 +17,7 @@ import pytest
 import yaml
 
 import events
+import pypi
 import wire
 from openmetrics import Metrics, await_metrics
 from receiver import Receiver, Reply
@@ -57,7 +60,10 @@ class Outward:
                 "webhook": {"url": self.receiver.url, "secret_file": str(self.secret_file), **webhook}}
 
     def make(self, **changes):
-        return self._make_daemon(self.config(**changes))
+        return self.make_with(self.config(**changes))
+
+    def make_with(self, config):
+        return self._make_daemon(config)
 
     def send(self, count=1, sql=DOUBTFUL, **fields):
         """So many events; their names."""
@@ -263,6 +269,10 @@ def test_instances_share_the_topic(outward):
     second.await_log("the advisory webhook: assigned 1 partitions")
     sent = outward.send(40)
     assert set(outward.taken(40)) == sent
+    deadline = time.monotonic() + 60  # until both have heard of their last answers: what is ended before that is sent again
+    while sum(Metrics(daemon).value("assayd_receiver_sent", receiver="webhook") for daemon in (first, second)) < 40:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
     first.terminate()
     more = outward.send(20)
     assert set(outward.taken(60)) == sent | more
@@ -296,3 +306,101 @@ def test_check_says_what_is_wrong(outward, config_file):  # noqa: F811
     done = check()
     outward.receiver.resume()
     assert any("webhook.url: the receiver cannot be reached" in line for line in found(done, "error")), done.stdout
+
+
+# ---- OpenTelemetry ----
+
+@pytest.fixture(scope="session")
+def libraries():
+    """What PyPI has and Debian has not; skipped by name where it cannot be fetched."""
+    try:
+        folder = str(pypi.fetch())
+    except pypi.Unavailable as reason:
+        pytest.skip(str(reason))
+    sys.path.insert(0, folder)
+    for name in [name for name in sys.modules if name.split(".")[0] in ("google", "opentelemetry", "cloudevents")]:
+        del sys.modules[name]
+    yield folder
+    sys.path.remove(folder)
+
+
+def log_records(body):
+    """The log records of a request, by OpenTelemetry's own definition of it: {name of the evaluation: [record]}."""
+    from google.protobuf import json_format  # pylint: disable=import-outside-toplevel
+    from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest  # noqa: PLC0415
+
+    request = json.loads(body)
+    for scope in request["resourceLogs"][0]["scopeLogs"]:
+        for record in scope["logRecords"]:  # OTLP has ids in hexadecimal, other JSON of protobuf has bytes in base 64
+            for key in {"traceId", "spanId"} & set(record):
+                record[key] = base64.b64encode(bytes.fromhex(record[key])).decode()
+    parsed = json_format.Parse(json.dumps(request), ExportLogsServiceRequest())
+    [resource] = parsed.resource_logs
+    assert attributes(resource.resource)["service.name"] == "assayd"
+    found = collections.defaultdict(list)
+    for record in resource.scope_logs[0].log_records:
+        assert record.event_name == "gen_ai.evaluation.result" and record.time_unix_nano > 1.7e18
+        found[attributes(record)["gen_ai.evaluation.name"]].append(record)
+    return found
+
+
+def attributes(of):
+    return {item.key: getattr(item.value, item.value.WhichOneof("value")) for item in of.attributes}
+
+
+def test_evaluation_results_are_exported(outward, libraries, tmp_path):
+    token = tmp_path / "token"
+    token.write_text("Bearer one\n")
+    config = outward.config()
+    del config["webhook"]
+    config["otlp"] = {"endpoint": outward.receiver.base, "authorization_file": str(token), "max_records": 10, "linger_ms": 200,
+                      "timeout_ms": 500}
+    daemon = outward.make_with(config).start()
+    daemon.await_log("the export of evaluation results begins")
+    trace, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+    event = events.sure("SELECT 1 AS one", attributes={"gen_ai.response.id": "chatcmpl-7"})
+    outward.kafka.produce(outward.topics.input,
+                          [events.message(event, headers=[("traceparent", f"00-{trace}-{span}-01".encode())])])
+    [request] = outward.receiver.taken(1)
+    assert request.path == "/v1/logs" and request.headers["Authorization"] == "Bearer one"
+    [record] = log_records(request.body)["confidence"]
+    assert record.trace_id.hex() == trace and record.span_id.hex() == span and record.flags == 1
+    [scored] = [wire.SCORED_QUERY.decode(message.value()) for message in outward.kafka.read(outward.topics.scored, 1)]
+    found = attributes(record)
+    assert found["gen_ai.evaluation.score.value"] == scored["confidence"]["overall"]
+    assert found["gen_ai.evaluation.score.label"] == scored["confidence"]["level"]
+    assert found["gen_ai.evaluation.explanation"] == scored["disposition"]["reasons"][0]["text"]
+    assert found["gen_ai.response.id"] == "chatcmpl-7" and found["assayd.event_id"] == event["event_id"]
+    # a collector that is away, is slow, takes a part and refuses: nothing is lost but what it refuses
+    partial = json.dumps({"partialSuccess": {"rejectedLogRecords": "2", "errorMessage": "no"}}).encode()
+    outward.receiver.script(Reply(503, {"Retry-After": "1"}), Reply(200, body=b"{}  ", drip_s=0.5), Reply(200, body=partial))
+    token.write_text("Bearer two\n")
+    sent = outward.send(25, "SELECT 1 AS one")
+    outward.kafka.read(outward.topics.scored, 26)
+    deadline, told = time.monotonic() + 60, set()
+    while told != sent and time.monotonic() < deadline:
+        time.sleep(0.1)
+        told = {attributes(record)["assayd.event_id"] for request in outward.receiver.taken()[1:]
+                for record in log_records(request.body)["confidence"]}
+        assert all(len(log_records(request.body)["confidence"]) <= 10 for request in outward.receiver.taken())
+    assert told == sent
+    assert outward.receiver.taken()[-1].headers["Authorization"] == "Bearer two"
+    metrics = await_metrics(daemon, lambda found: found.value("assayd_receiver_given_up", receiver="otlp") == 2)
+    assert metrics.value("assayd_receiver_failures", receiver="otlp") >= 2
+    outward.receiver.script(Reply(400))
+    outward.send(1, "SELECT 1 AS one")
+    await_metrics(daemon, lambda found: found.value("assayd_receiver_given_up", receiver="otlp") == 3)
+    assert attention(daemon) == set()
+
+
+def test_check_asks_the_collector(outward, config_file):  # noqa: F811
+    def check(*more, **otlp):
+        config = {**outward.config(), "otlp": {"endpoint": outward.receiver.base, **otlp}}
+        return assayd("check", *more, "--config", config_file(config))
+
+    assert "otlp" in found(check(), "ok")
+    assert json.loads(outward.receiver.requests()[-1][0].body)["resourceLogs"][0]["scopeLogs"][0]["logRecords"] == []
+    outward.receiver.script(Reply(401))
+    assert any("otlp.endpoint" in line and "401; check the secret" in line for line in found(check(), "error"))
+    done = check("--offline", endpoint=outward.receiver.base + "/v1/logs")
+    assert "otlp.endpoint: the address ends with /v1/logs" in done.stdout + done.stderr

@@ -210,6 +210,7 @@ unit_test(kafka/client WAITS COVERS kafka/client)
 unit_test(kafka/credits THREADS WAITS COVERS kafka/credits)
 unit_test(outward/reception COVERS outward/reception)
 unit_test(outward/webhook COVERS outward/webhook)
+unit_test(outward/otlp COVERS outward/otlp)
 
 unit_test(kafka/dead_letter COVERS kafka/dead_letter kafka/header)
 unit_test(kafka/fetching WAITS COVERS kafka/fetching)

@@ -88,6 +88,10 @@ class Receiver:
     def url(self):
         return f"http://127.0.0.1:{self.port}/hook"
 
+    @property
+    def base(self):
+        return f"http://127.0.0.1:{self.port}"
+
     def script(self, *replies):
         """Answers the next requests so, and then 200."""
         left = list(replies)

@@ -21,20 +21,22 @@ static void what_is_needed(void **state)
 {
 	(void)state;
 	const struct {
-		bool exactly_once, calibrates, feedback, audits, checkpoints, webhook;
+		bool exactly_once, calibrates, feedback, audits, checkpoints, webhook, otlp;
 		right_set expected;
 	} cases[] = {
-		{ true, false, false, false, true, false, RIGHTS_OF_SCORING },
-		{ true, false, true, false, false, false, RIGHTS_OF_SCORING },
-		{ false, false, false, false, false, false,
+		{ true, false, false, false, true, false, false, RIGHTS_OF_SCORING },
+		{ true, false, true, false, false, false, false, RIGHTS_OF_SCORING },
+		{ false, false, false, false, false, false, false,
 		  RIGHTS_OF_SCORING & ~RIGHT_BIT(RIGHT_WRITE_TRANSACTIONS) },
-		{ true, true, false, false, false, false,
+		{ true, true, false, false, false, false, false,
 		  RIGHTS_OF_SCORING | RIGHT_BIT(RIGHT_READ_CALIBRATION) | RIGHT_BIT(RIGHT_READ_SCORED) },
-		{ true, false, false, true, false, false,
+		{ true, false, false, true, false, false, false,
 		  RIGHTS_OF_SCORING | RIGHT_BIT(RIGHT_READ_AUDIT) | RIGHT_BIT(RIGHT_READ_SCORED) },
-		{ true, false, false, false, false, true,
+		{ true, false, false, false, false, true, false,
 		  RIGHTS_OF_SCORING | RIGHT_BIT(RIGHT_READ_WEBHOOK) | RIGHT_BIT(RIGHT_READ_ADVISORIES) },
-		{ true, true, true, true, true, true, RIGHT_BIT(RIGHT_COUNT_) - 1 },
+		{ true, false, false, false, false, false, true,
+		  RIGHTS_OF_SCORING | RIGHT_BIT(RIGHT_READ_OTLP) | RIGHT_BIT(RIGHT_READ_SCORED) },
+		{ true, true, true, true, true, true, true, RIGHT_BIT(RIGHT_COUNT_) - 1 },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct kafka_settings changed = settings;
@@ -42,6 +44,7 @@ static void what_is_needed(void **state)
 		changed.feedback_topic = cases[i].feedback ? "feedback" : NULL;
 		changed.audits = cases[i].audits;
 		changed.webhook = cases[i].webhook;
+		changed.otlp = cases[i].otlp;
 		changed.checkpoint_topic = cases[i].checkpoints ? "checkpoints" : NULL;
 		assert_int_equal(rights_needed(&changed, cases[i].calibrates), cases[i].expected);
 	}
@@ -62,6 +65,7 @@ static void names(void **state)
 		{ RIGHT_WRITE_TRANSACTIONS, "WRITE", "transactional id", "one" },
 		{ RIGHT_READ_CALIBRATION, "READ", "group", "group.calibration" },
 		{ RIGHT_READ_WEBHOOK, "READ", "group", "group.webhook" },
+		{ RIGHT_READ_OTLP, "READ", "group", "group.otlp" },
 		{ RIGHT_READ_ADVISORIES, "READ", "topic", "advisories" },
 		{ RIGHT_READ_SCORED, "READ", "topic", "scored" },
 		{ RIGHT_READ_FEEDBACK, "READ", "topic", "feedback" },
