@@ -91,14 +91,12 @@ rd_kafka_resp_err_t producer_send(struct producer *producer, struct output *outp
 
 /* ---- life ---- */
 
+/* That no broker can be reached the source reports, once it lasts; that nothing is published, the publisher.
+ */
 static void on_error(rd_kafka_t *client, int err, const char *reason, void *opaque)
 {
-	(void)client;
-	(void)opaque;
-	if (err == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
-		log_warning("no Kafka broker can be reached: %s", reason);
-	else
-		log_debug("producer: %s", reason);
+	(void)client, (void)err, (void)opaque;
+	log_debug("producer: %s", reason);
 }
 
 static bool has_property(const struct kafka_settings *settings, const char *name)

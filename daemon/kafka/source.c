@@ -23,6 +23,7 @@ enum {
 	UNANSWERED_MS = 30000, /* until a partition without a leader is told */
 	PASSED_MS = 5000,      /* between commits of prefixes that no event carries */
 	PROBE_MS = 500,
+	UNREACHABLE_MS = 3000, /* until it is told that no broker can be reached */
 	FETCH_AT = 4,	       /* with that part of what may be read ahead in the queue the next is fetched */
 	FETCHED_AHEAD = 20000, /* messages: small ones take twice their size in librdkafka's queue */
 	CLIENT_CLOSE_MS = 1000,	  /* its group is left by then */
@@ -64,6 +65,8 @@ struct source {
 	int64_t next_look_us; /* at partitions that are paused or have to be */
 	int64_t next_lag_us;
 	bool unreachable;	   /* no broker can be reached */
+	bool unreachable_reported; /* likewise, for longer than a connection takes that is made anew */
+	int64_t unreachable_since_us;
 	_Atomic int64_t oldest_ms; /* see struct assignment_lag; for any thread, likewise below */
 	_Atomic double map_fill;
 	_Atomic bool joined;
@@ -491,10 +494,22 @@ static void on_error(rd_kafka_t *client, int err, const char *reason, void *opaq
 	else if (err != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
 		log_debug("consumer: %s", reason);
 	else if (!source->unreachable) {
-		char known[KAFKA_REASON_SIZE];
-		log_warning("no Kafka broker can be reached: %s", kafka_reason(known) ? known : reason);
 		source->unreachable = true;
+		source->unreachable_since_us = clock_monotonic_us();
 	}
+}
+
+/* Brokers close connections, such as those whose token has come to its end, and the next one is made at once:
+ * that is no news. */
+static void report_unreachable(struct source *source)
+{
+	char known[KAFKA_REASON_SIZE];
+	if (source->unreachable_reported ||
+	    clock_monotonic_us() < source->unreachable_since_us + INT64_C(1000) * UNREACHABLE_MS)
+		return;
+	log_warning("no Kafka broker can be reached: %s",
+		    kafka_reason(known) ? known : "all connections are down");
+	source->unreachable_reported = true;
 }
 
 /* The client tells when its last broker is gone, but not when the first is back: so it is asked. */
@@ -504,12 +519,16 @@ static void look_for_broker(struct source *source)
 	if (!source->unreachable)
 		return;
 	heartbeat_waiting(&source->heartbeat, "Kafka broker");
-	if (rd_kafka_metadata(source->consumer, 0, NULL, &metadata, PROBE_MS) != RD_KAFKA_RESP_ERR_NO_ERROR)
+	if (rd_kafka_metadata(source->consumer, 0, NULL, &metadata, PROBE_MS) != RD_KAFKA_RESP_ERR_NO_ERROR) {
+		report_unreachable(source);
 		return;
+	}
 	rd_kafka_metadata_destroy(metadata);
 	source->unreachable = false;
 	kafka_reason_forget();
-	log_notice("a Kafka broker can be reached again");
+	if (source->unreachable_reported)
+		log_notice("a Kafka broker can be reached again");
+	source->unreachable_reported = false;
 }
 
 /* A message that slipped past a pause is fetched again: it has not arrived, so it is not lost either way. */
