@@ -127,3 +127,28 @@ err_t pem_check_pair(const char *certificate_path, const char *key_path, const c
 				certificate_path);
 	return ERR_OK;
 }
+
+static int64_t end_of(const X509 *certificate)
+{
+	struct tm end = { .tm_sec = 0 };
+	if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &end) != 1)
+		return 0;
+	return (int64_t)timegm(&end) * 1000;
+}
+
+err_t pem_read_certificate(const char *path, int64_t *ret_ends_ms, char *ret_subject, size_t subject_size,
+			   struct err_detail *detail)
+{
+	_cleanup_(certificate_cleanup) X509 *certificate = NULL;
+	err_t err = read_certificates(path, &certificate, detail);
+	if (err)
+		return err;
+	BIO *memory = BIO_new(BIO_s_mem());
+	if (!memory || X509_NAME_print_ex(memory, X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253) < 0)
+		abort(); /* out of memory */
+	int len = BIO_read(memory, ret_subject, (int)subject_size - 1);
+	ret_subject[len > 0 ? len : 0] = '\0';
+	BIO_free(memory);
+	*ret_ends_ms = end_of(certificate);
+	return ERR_OK;
+}

@@ -18,3 +18,8 @@ err_t pem_check_key(const char *path, const char *password, struct err_detail *d
 /* The two of the above, whether the first certificate has not expired, and whether the key belongs to it. */
 err_t pem_check_pair(const char *certificate_path, const char *key_path, const char *password,
 		     struct err_detail *detail);
+
+/* The first certificate in the file: its end (milliseconds since 1970, UTC), and its subject as RFC 2253
+ * writes it, cut to the size. */
+err_t pem_read_certificate(const char *path, int64_t *ret_ends_ms, char *ret_subject, size_t subject_size,
+			   struct err_detail *detail);

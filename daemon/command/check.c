@@ -12,6 +12,7 @@
 #include "common/log.h"
 #include "common/pool.h"
 #include "kafka/permissions.h"
+#include "kafka/token_keeper.h"
 #include "kafka/topics.h"
 
 #include <errno.h>
@@ -82,6 +83,23 @@ static bool check_topics(struct check *check, const struct kafka_settings *setti
 	return !err && !report.silent;
 }
 
+/* Whether there is a token to log in with; what it is for may be what a broker refuses. */
+static bool check_token(struct check *check, const struct kafka_oauth_settings *oauth)
+{
+	struct err_detail detail = { "" };
+	char description[sizeof((struct token *)0)->description];
+	int64_t lifetime_ms = 0;
+	if (!oauth)
+		return true;
+	err_t err = token_keeper_try(oauth, description, &lifetime_ms, &detail);
+	findings_tried(&check->findings, "kafka token", err, &detail);
+	if (!err)
+		findings_lines(&check->findings, FINDING_NOTE, "kafka token",
+			       arena_printf(check->arena, "lives %lld s%s%s", (long long)lifetime_ms / 1000,
+					    *description ? ", " : "", description));
+	return !err;
+}
+
 static void check_kafka(struct check *check)
 {
 	struct kafka_settings settings;
@@ -91,7 +109,7 @@ static void check_kafka(struct check *check)
 		findings_tried(&check->findings, "kafka", err, &detail);
 	right_set untestable;
 	if (err || !check_security(&settings, check->arena, &check->findings) ||
-	    !check_topics(check, &settings, &untestable))
+	    !check_token(check, settings.oauth) || !check_topics(check, &settings, &untestable))
 		return;
 	if (!check_audit_topic(&settings, KAFKA_MS, &check->findings))
 		untestable |= RIGHT_BIT(RIGHT_WRITE_CHECKPOINTS);

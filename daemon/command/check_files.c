@@ -300,7 +300,10 @@ bool check_security(const struct kafka_settings *settings, struct arena *arena, 
 	if (kafka_conf_new(settings, &conf, &detail)) /* which is told when it is needed */
 		return true;
 	findings_lines(findings, FINDING_WARNING, "kafka", security_doubts(settings, conf, arena));
-	return security_check(conf, report_wrong, findings) == ERR_OK;
+	err_t err = security_check(conf, report_wrong, findings);
+	if (settings->oauth && security_check_oauth(settings->oauth, report_wrong, findings))
+		return false;
+	return err == ERR_OK;
 }
 
 void check_schemas(const struct config *config, struct findings *findings)

@@ -19,6 +19,27 @@ size_t settings_read_ahead_bytes(const struct config *config)
 	return (size_t)config->pipeline.max_in_flight_bytes / 8;
 }
 
+static const struct kafka_oauth_settings *oauth_of(const struct config_oauth *oauth, struct arena *arena)
+{
+	struct kafka_oauth_settings *settings = ARENA_NEW(arena, struct kafka_oauth_settings);
+	if (!oauth->configured)
+		return NULL;
+	*settings = (struct kafka_oauth_settings){
+		.token_url = oauth->token_url,
+		.client_id = oauth->client_id,
+		.client_secret_file = oauth->client_secret_file,
+		.secret_in_form = oauth->client_authentication == CONFIG_CLIENT_POST,
+		.scope = oauth->scope,
+		.parameters = oauth->parameters.items,
+		.parameters_count = oauth->parameters.count,
+		.extensions = oauth->extensions.items,
+		.extensions_count = oauth->extensions.count,
+		.ca_file = oauth->ca_file,
+		.timeout_ms = (int)oauth->timeout_ms,
+	};
+	return settings;
+}
+
 err_t settings_kafka(const struct config *config, struct arena *arena, struct kafka_settings *ret_settings,
 		     struct err_detail *detail)
 {
@@ -44,6 +65,7 @@ err_t settings_kafka(const struct config *config, struct arena *arena, struct ka
 		.checkpoint_topic = config->audit.checkpoint_topic,
 		.properties = properties.items,
 		.properties_count = properties.count,
+		.oauth = oauth_of(&config->oauth, arena),
 		.exactly_once = kafka->delivery == CONFIG_EXACTLY_ONCE,
 		.session_timeout_ms = (int)kafka->session_timeout_ms,
 		.heartbeat_ms = (int)kafka->heartbeat_ms,

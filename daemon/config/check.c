@@ -110,6 +110,12 @@ static const struct own_property {
 	{ "queue.buffering.max.ms", NULL },
 	{ "queued.max.messages.kbytes", "pipeline.max_in_flight_bytes" },
 	{ "receive.message.max.bytes", "kafka.max_message_bytes" },
+	{ "sasl.oauthbearer.client.id", "kafka.oauth.client_id" },
+	{ "sasl.oauthbearer.client.secret", "kafka.oauth.client_secret_file" },
+	{ "sasl.oauthbearer.extensions", "kafka.oauth.extensions" },
+	{ "sasl.oauthbearer.method", "kafka.oauth" },
+	{ "sasl.oauthbearer.scope", "kafka.oauth.scope" },
+	{ "sasl.oauthbearer.token.endpoint.url", "kafka.oauth.token_url" },
 	{ "session.timeout.ms", "kafka.session_timeout_ms" },
 	{ "transaction.timeout.ms", "kafka.transaction_timeout_ms" },
 	{ "transactional.id", "kafka.instance_id" },
@@ -209,12 +215,92 @@ static void check_brokers(const struct checker *checker)
 		FAIL(checker, err, "kafka.bootstrap_servers", "%s", reason.message);
 }
 
+/* --- kafka.oauth --- */
+
+/* The value that librdkafka takes of several, the last; or NULL. */
+static const char *property_value(const struct conf_strings *properties, const char *name)
+{
+	size_t len = strlen(name);
+	const char *value = NULL;
+	for (size_t i = 0; i < properties->count; i++)
+		if (strncmp(properties->items[i], name, len) == 0 && properties->items[i][len] == '=')
+			value = properties->items[i] + len + 1;
+	return value;
+}
+
+static const char *find_mechanism(const struct conf_strings *properties)
+{
+	const char *mechanism = property_value(properties, "sasl.mechanism");
+	return mechanism ? mechanism : property_value(properties, "sasl.mechanisms");
+}
+
+/* "name=value", where `letters` are what names consist of, and those of `own` are ours. */
+static void check_pairs(const struct checker *checker, const struct conf_strings *pairs, const char *setting,
+			const char *letters, const char *own)
+{
+	for (size_t i = 0; i < pairs->count; i++) {
+		const char *pair = pairs->items[i];
+		size_t len = strspn(pair, letters);
+		char path[64];
+		snprintf(path, sizeof path, "%s[%zu]", setting, i);
+		if (len == 0 || pair[len] != '=')
+			FAIL(checker, ERR_CONFIG_RANGE, path,
+			     "write \"name=value\", with a name of letters%s",
+			     strchr(letters, '0') ? ", digits, _, - and ." : "");
+		else if (str_is_listed((str_t){ pair, len }, own))
+			FAIL(checker, ERR_CONFIG_RANGE, path,
+			     "%.*s cannot be set here; assayd sets it itself", (int)len, pair);
+	}
+}
+
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+static void check_oauth(const struct checker *checker)
+{
+	const struct config_oauth *oauth = &checker->config->oauth;
+	const struct conf_strings *properties = &checker->config->kafka.properties;
+	const char *mechanism = find_mechanism(properties);
+	const char *protocol = property_value(properties, "security.protocol");
+	const char *unsecured = property_value(properties, "enable.sasl.oauthbearer.unsecure.jwt");
+	struct err_detail reason = { "" };
+	if (!oauth->configured) {
+		if (mechanism && strcmp(mechanism, "OAUTHBEARER") == 0 && !unsecured)
+			FAIL(checker, ERR_CONFIG_MISSING, "kafka.properties",
+			     "sasl.mechanism is OAUTHBEARER, which needs the group kafka.oauth, where tokens "
+			     "are "
+			     "fetched from");
+		return;
+	}
+	if (mechanism && strcmp(mechanism, "OAUTHBEARER") != 0)
+		FAIL(checker, ERR_CONFIG_RANGE, "kafka.properties",
+		     "sasl.mechanism is %.60s, and kafka.oauth is for OAUTHBEARER; leave one of them out",
+		     mechanism);
+	if (!protocol || strncasecmp(protocol, "sasl_", 5) != 0)
+		FAIL(checker, ERR_CONFIG_MISSING, "kafka.oauth",
+		     "there is no login while security.protocol is %.60s: write "
+		     "\"security.protocol=SASL_SSL\" in "
+		     "kafka.properties",
+		     protocol ? protocol : "plaintext");
+	if (unsecured)
+		FAIL(checker, ERR_CONFIG_RANGE, "kafka.properties",
+		     "enable.sasl.oauthbearer.unsecure.jwt makes tokens of its own, and kafka.oauth fetches "
+		     "them; "
+		     "leave one of them out");
+	if (oauth->token_url && base_url_check_whole(oauth->token_url, &reason))
+		FAIL(checker, ERR_CONFIG_RANGE, "kafka.oauth.token_url", "%s", reason.message);
+	check_secret_file(checker, oauth->client_secret_file, "kafka.oauth.client_secret_file");
+	check_pairs(checker, &oauth->parameters, "kafka.oauth.parameters", LETTERS "0123456789_-.",
+		    "grant_type client_id client_secret scope");
+	check_pairs(checker, &oauth->extensions, "kafka.oauth.extensions", LETTERS, "auth");
+}
+
 static void check_kafka(const struct checker *checker)
 {
 	const struct config_kafka *kafka = &checker->config->kafka;
 	check_topics(checker);
 	check_properties(checker, &kafka->properties, "kafka.properties", false);
 	check_properties(checker, &kafka->secret_properties, "kafka.secret_properties", true);
+	check_oauth(checker);
 	if (kafka->wire_format == CONFIG_CONFLUENT)
 		FAIL(checker, ERR_CONFIG_RANGE, "kafka.wire_format",
 		     "\"confluent\" is not available for outputs yet; use single_object or json");

@@ -90,6 +90,21 @@ struct config_registry {
 	int64_t max_schemas;
 };
 
+enum config_client_authentication { CONFIG_CLIENT_BASIC, CONFIG_CLIENT_POST };
+
+struct config_oauth {
+	bool configured;
+	const char *token_url;
+	const char *client_id;
+	const char *client_secret_file; /* resolved */
+	enum config_client_authentication client_authentication;
+	const char *scope;		/* or NULL */
+	struct conf_strings parameters; /* "name=value" */
+	struct conf_strings extensions; /* likewise */
+	const char *ca_file;		/* or NULL */
+	int64_t timeout_ms;
+};
+
 struct config_target {
 	const char *name;
 	enum config_engine engine;
@@ -301,6 +316,7 @@ struct config_log {
 struct config {
 	struct config_kafka kafka;
 	struct config_registry registry;
+	struct config_oauth oauth;
 	struct config_target *targets;
 	size_t targets_count;
 	struct config_judge judge;   /* the only one, or */

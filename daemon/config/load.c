@@ -81,7 +81,7 @@ static void resolve_secrets(struct config *config, const char *path, struct aren
 				 &config->audit.password_file,	     &config->audit.key_file,
 				 &config->webhook.secret_file,	     &config->registry.password_file,
 				 &config->registry.token_file,	     &config->registry.key_file,
-				 &config->otlp.authorization_file };
+				 &config->otlp.authorization_file,   &config->oauth.client_secret_file };
 	struct conf_strings *properties = &config->kafka.secret_properties;
 	const char **resolved = ARENA_ARRAY(arena, const char *, properties->count);
 	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {

@@ -2,6 +2,7 @@
 
 static const char *const deliveries[] = { "exactly_once", "at_least_once", NULL };
 static const char *const wire_formats[] = { "single_object", "confluent", "json", NULL };
+static const char *const client_authentications[] = { "basic", "post", NULL };
 static const char *const engines[] = {
 	[CONFIG_POSTGRESQL] = "postgresql", [CONFIG_SQLITE] = "sqlite",	   [CONFIG_MARIADB] = "mariadb",
 	[CONFIG_MONGODB] = "mongodb",	    [CONFIG_ENGINES_COUNT] = NULL,

@@ -56,6 +56,20 @@ static void add_receivers(struct attention_list *list, const struct status *stat
 	}
 }
 
+static void add_logins(struct attention_list *list, const struct status *status)
+{
+	if (status->tokens.failing)
+		add(list, "kafka_token_failing", "tokens for Kafka cannot be fetched; the journal says why",
+		    NULL);
+	if (status->certificate_ends_ms &&
+	    status->certificate_ends_ms - status->now_ms < SECURITY_CERTIFICATE_WARN_MS)
+		add(list, "kafka_certificate_ends",
+		    "the client certificate in use for Kafka expires within two weeks, or has expired", NULL);
+	if (status->kafka_restart_needed)
+		add(list, "kafka_restart_needed",
+		    "a file of TLS for Kafka has changed, which takes effect at the next start", NULL);
+}
+
 size_t attention_of(const struct status *status, struct attention ret_items[ATTENTION_MAX])
 {
 	struct attention_list list = { .items = ret_items };
@@ -69,6 +83,7 @@ size_t attention_of(const struct status *status, struct attention ret_items[ATTE
 	for (size_t i = 0; i < status->targets_count && i < STATUS_TARGETS; i++)
 		if (!status->targets[i].up)
 			add(&list, "target_away", "a target does not answer", status->targets[i].name);
+	add_logins(&list, status);
 	add_judges(&list, status);
 	add_databases(&list, status);
 	add_receivers(&list, status);

@@ -571,6 +571,23 @@ static void write_process(struct exposition *out, double started_seconds)
 	exposition_one_count(out, METRIC_PROCESS_MAX_FDS, figures.max_fds);
 }
 
+static void write_standing(struct exposition *out, const struct security_standing *standing)
+{
+	exposition_one_value(out, METRIC_CERTIFICATE_EXPIRY,
+			     (double)atomic_load(&standing->certificate_ends_ms) / 1000);
+	exposition_one_count(out, METRIC_RESTART_NEEDED, atomic_load(&standing->restart_needed));
+}
+
+static void write_tokens(struct exposition *out)
+{
+	struct token_keeper_statistics tokens;
+	token_keeper_statistics(&tokens);
+	exposition_begin(out, METRIC_TOKEN_FETCHES);
+	exposition_count(out, tokens.fetched, LABELS({ "outcome", "fetched" }));
+	exposition_count(out, tokens.failed, LABELS({ "outcome", "failed" }));
+	exposition_one_value(out, METRIC_TOKEN_EXPIRY, (double)tokens.expires_ms / 1000);
+}
+
 static void write_reloads(struct exposition *out, const struct reloads *reloads)
 {
 	exposition_one_count(out, METRIC_RELOAD_ACCEPTED, !atomic_load(&reloads->last_refused));
@@ -588,6 +605,10 @@ void metrics_write(const struct metrics_parts *parts, bool ready, double started
 	exposition_one_count(&out, METRIC_READY, ready);
 	if (parts->reloads)
 		write_reloads(&out, parts->reloads);
+	if (parts->standing) {
+		write_standing(&out, parts->standing);
+		write_tokens(&out);
+	}
 	if (parts->source)
 		write_lag(&out, parts->source);
 	if (parts->credits)

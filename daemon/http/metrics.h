@@ -10,7 +10,9 @@
 #include "http/process.h"
 #include "kafka/publisher.h"
 #include "kafka/rights_watch.h"
+#include "kafka/security.h"
 #include "kafka/source.h"
+#include "kafka/token_keeper.h"
 #include "outward/forwarder.h"
 
 #include <stdatomic.h>
@@ -37,6 +39,7 @@ struct metrics_parts {
 	struct forwarder *webhook;
 	struct forwarder *otlp;
 	const struct reloads *reloads;
+	const struct security_standing *standing;
 };
 
 /* `started_seconds`: when the process began, since 1970-01-01 UTC. */

@@ -147,6 +147,11 @@ void status_gather(const struct metrics_parts *parts, struct status *status)
 	if (parts->targets)
 		gather_targets(parts->targets, status);
 	gather_beside(parts, status);
+	if (parts->standing) {
+		status->certificate_ends_ms = atomic_load(&parts->standing->certificate_ends_ms);
+		status->kafka_restart_needed = atomic_load(&parts->standing->restart_needed);
+		token_keeper_statistics(&status->tokens);
+	}
 	if (parts->reloads) {
 		status->reloads_accepted = atomic_load(&parts->reloads->accepted);
 		status->reloads_refused = atomic_load(&parts->reloads->refused);

@@ -73,6 +73,9 @@ struct status {
 	size_t receivers_count;
 	uint64_t reloads_accepted, reloads_refused;
 	bool last_reload_refused;
+	int64_t certificate_ends_ms; /* of ours for Kafka, since 1970; 0: there is none */
+	bool kafka_restart_needed;   /* files of TLS have changed */
+	struct token_keeper_statistics tokens;
 	struct recent_advisory recent[RECENT_ADVISORIES];
 	size_t recent_count;
 

@@ -5,6 +5,7 @@
 #include "kafka/login.h"
 #include "kafka/reason.h"
 #include "kafka/security.h"
+#include "kafka/token_keeper.h"
 
 #include <openssl/x509_vfy.h>
 #include <pthread.h>
@@ -31,6 +32,8 @@ static void log_line(const rd_kafka_t *client, int level, const char *facility, 
 	(void)client;
 	if (level <= LEVEL_INFO && strcmp(facility, "FAIL") == 0)
 		kafka_reason_note(text);
+	if (strcmp(facility, "FAIL") == 0 && strstr(text, "invalid_token"))
+		token_keeper_refused();
 	bool reported = strcmp(facility, "FATAL") == 0 || strcmp(facility, "TXNERR") == 0;
 	enum log_level ours = level <= 2 && !reported ? LOG_LEVEL_ERROR : LOG_LEVEL_DEBUG;
 	log_write(ours, NULL, "kafka client: %s: %s", facility, text);
@@ -111,6 +114,22 @@ static err_t set_property(rd_kafka_conf_t *conf, const char *property, struct er
 	return kafka_conf_set(conf, name, equals + 1, detail);
 }
 
+/* The keeper fetches ahead of when librdkafka would ask. */
+static void on_refresh(rd_kafka_t *client, const char *config, void *opaque)
+{
+	(void)client, (void)config, (void)opaque;
+}
+
+/* Where tokens come from: librdkafka's own properties for that are not in Debian's build. */
+static err_t set_oauth(rd_kafka_conf_t *conf, const struct kafka_oauth_settings *oauth,
+		       struct err_detail *detail)
+{
+	rd_kafka_conf_set_oauthbearer_token_refresh_cb(conf, on_refresh);
+	rd_kafka_conf_enable_sasl_queue(conf, 1); /* which login.c drains: not everybody polls */
+	token_keeper_configure(oauth);
+	return kafka_conf_set(conf, "sasl.mechanism", "OAUTHBEARER", detail);
+}
+
 err_t kafka_conf_new(const struct kafka_settings *settings, rd_kafka_conf_t **ret_conf,
 		     struct err_detail *detail)
 {
@@ -126,6 +145,8 @@ err_t kafka_conf_new(const struct kafka_settings *settings, rd_kafka_conf_t **re
 		err = kafka_conf_set_int(conf, "topic.metadata.refresh.interval.ms", REFRESH_MS, detail);
 	for (size_t i = 0; !err && i < settings->properties_count; i++)
 		err = set_property(conf, settings->properties[i], detail);
+	if (!err && settings->oauth)
+		err = set_oauth(conf, settings->oauth, detail);
 	if (!err)
 		*ret_conf = TAKE_PTR(conf);
 	return err;
@@ -194,6 +215,7 @@ err_t kafka_client_new(rd_kafka_type_t type, rd_kafka_conf_t **conf, rd_kafka_t 
 	if (!client)
 		return fail_to_make(type, *conf, reason, detail);
 	*conf = NULL;
+	token_keeper_hold();
 	kafka_login_join(client);
 	*ret_client = client;
 	return ERR_OK;
@@ -288,6 +310,7 @@ void kafka_client_close(rd_kafka_t *client, int timeout_ms)
 	if (!client)
 		return;
 	kafka_login_leave(client);
+	token_keeper_release();
 	struct closing *closing = calloc(1, sizeof *closing);
 	if (!closing)
 		abort();

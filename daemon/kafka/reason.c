@@ -12,6 +12,11 @@ enum { KEEP_MS = 10000, FORGET_MS = 60000 };
 static const struct {
 	const char *part, *hint;
 } hints[] = {
+	{ "no token from ", NULL }, /* says how it is mended */
+	{ "kafka.oauth.", NULL },
+	{ "invalid_token",
+	  "the broker does not take the token: compare what it is for, by assayd check, with what "
+	  "the broker expects (audience, scope, issuer, key), whose log says why" },
 	{ "Unsupported SASL mechanism", "set sasl.mechanism in kafka.properties to one of these" },
 	{ "invalid credentials", "mend sasl.username and sasl.password" },
 	{ "Invalid username or password", "mend sasl.username and sasl.password" },
@@ -40,6 +45,9 @@ static const struct {
 	  "the broker wants a certificate of ours: set ssl.certificate.location and ssl.key.location" },
 	{ "certificate required",
 	  "the broker wants a certificate of ours: set ssl.certificate.location and ssl.key.location" },
+	{ "alert certificate unknown",
+	  "the broker does not trust our certificate, or it has expired: mend ssl.certificate.location" },
+	{ "alert certificate expired", "our certificate has expired: have it renewed, and restart" },
 	{ "alert unknown ca", "the broker does not trust our certificate: mend ssl.certificate.location" },
 	{ "unexpected eof", "this listener may have no TLS: mend security.protocol or the port" },
 	{ "wrong version number", "this listener has no TLS: mend security.protocol or the port" },

@@ -1,6 +1,6 @@
 #include "kafka/rights.h"
 
-#include <strings.h>
+#include "kafka/security.h"
 
 enum operation { READ, WRITE };
 enum resource { GROUP, TOPIC, TRANSACTIONAL_ID };
@@ -105,30 +105,6 @@ void right_name(const struct kafka_settings *settings, enum right right, struct 
 
 /* ---- how they are granted ---- */
 
-/* The value of a property that is passed through, or NULL. */
-static const char *find_property(const struct kafka_settings *settings, const char *name)
-{
-	size_t len = strlen(name);
-	const char *found = NULL; /* the last one counts */
-	for (size_t i = 0; i < settings->properties_count; i++)
-		if (strncmp(settings->properties[i], name, len) == 0 && settings->properties[i][len] == '=')
-			found = settings->properties[i] + len + 1;
-	return found;
-}
-
-/* The name that the broker has for this client where that is known: with a password it is the user's. */
-static const char *find_user(const struct kafka_settings *settings)
-{
-	const char *mechanism = find_property(settings, "sasl.mechanism");
-	const char *protocol = find_property(settings, "security.protocol");
-	if (!mechanism)
-		mechanism = find_property(settings, "sasl.mechanisms");
-	if (!protocol || strncasecmp(protocol, "sasl", 4) != 0 || !mechanism ||
-	    (strcmp(mechanism, "PLAIN") != 0 && strncmp(mechanism, "SCRAM-", 6) != 0))
-		return NULL;
-	return find_property(settings, "sasl.username");
-}
-
 /* A word of a shell's command line. */
 static void append_word(struct buf *out, const char *before, const char *text)
 {
@@ -148,9 +124,10 @@ static void append_word(struct buf *out, const char *before, const char *text)
 
 static void append_principal(const struct kafka_settings *settings, struct buf *out)
 {
-	const char *user = find_user(settings);
-	if (user)
-		append_word(out, "User:", user);
+	char principal[256];
+	security_principal(settings, principal, sizeof principal);
+	if (*principal)
+		append_word(out, "User:", principal);
 	else
 		buf_append_text(out, "User:…");
 }

@@ -2,7 +2,7 @@
  * Rights: what Kafka has to allow this client, by resource and operation, and how each is named and granted.
  *
  * A broker that asks who one is refuses what its lists of permissions do not allow, at the start as well as
- * later, when somebody has changed them. Pure.
+ * later, when somebody has changed them.
  */
 #pragma once
 

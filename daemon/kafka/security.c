@@ -1,7 +1,10 @@
 #include "kafka/security.h"
 
 #include "common/buf.h"
+#include "common/clock.h"
 #include "common/pem.h"
+#include "common/secret.h"
+#include "kafka/token_keeper.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -183,7 +186,105 @@ err_t security_check(const rd_kafka_conf_t *conf, security_wrong_fn wrong, void 
 	return looking.first;
 }
 
-/* ---- without effect ---- */
+/* ---- tokens ---- */
+
+static void report_oauth(struct looking *looking, const char *setting, err_t err,
+			 const struct err_detail *reason)
+{
+	struct err_detail detail;
+	if (!err)
+		return;
+	err_fail(&detail, err, "kafka.oauth.%s: %s", setting, err_message(err, reason));
+	looking->wrong(err, &detail, looking->context);
+	looking->first = looking->first ? looking->first : err;
+}
+
+err_t security_check_oauth(const struct kafka_oauth_settings *oauth, security_wrong_fn wrong, void *context)
+{
+	_cleanup_(secret_free) char *secret = NULL;
+	struct looking looking = { .wrong = wrong, .context = context };
+	struct err_detail reason = { "" };
+	report_oauth(&looking, "client_secret_file", secret_read(oauth->client_secret_file, &secret, &reason),
+		     &reason);
+	if (oauth->ca_file)
+		report_oauth(&looking, "ca_file", pem_check_certificates(oauth->ca_file, &reason), &reason);
+	return looking.first;
+}
+
+/* ---- who we are ---- */
+
+const char *security_property(const char *const *properties, size_t count, const char *name)
+{
+	size_t len = strlen(name);
+	const char *value = NULL;
+	for (size_t i = 0; i < count; i++)
+		if (strncmp(properties[i], name, len) == 0 && properties[i][len] == '=')
+			value = properties[i] + len + 1;
+	return value;
+}
+
+static const char *property_of(const struct kafka_settings *settings, const char *name)
+{
+	return security_property(settings->properties, settings->properties_count, name);
+}
+
+void security_principal(const struct kafka_settings *settings, char *ret_principal, size_t size)
+{
+	const char *protocol = property_of(settings, "security.protocol");
+	const char *mechanism = property_of(settings, "sasl.mechanism");
+	const char *certificate = property_of(settings, "ssl.certificate.location"), *user = NULL;
+	int64_t ends_ms;
+	*ret_principal = '\0';
+	if (!mechanism)
+		mechanism = property_of(settings, "sasl.mechanisms");
+	if (protocol && strcasecmp(protocol, "ssl") == 0 && certificate &&
+	    pem_read_certificate(certificate, &ends_ms, ret_principal, size, NULL) != ERR_OK)
+		*ret_principal = '\0';
+	if (!protocol || strncasecmp(protocol, "sasl", 4) != 0)
+		return;
+	if (settings->oauth)
+		token_keeper_subject(ret_principal, size);
+	else if (mechanism && (strcmp(mechanism, "PLAIN") == 0 || strncmp(mechanism, "SCRAM-", 6) == 0))
+		user = property_of(settings, "sasl.username");
+	if (user)
+		snprintf(ret_principal, size, "%s", user);
+}
+
+/* ---- without effect, or not for long ---- */
+
+static void doubt_certificate(const rd_kafka_conf_t *conf, struct buf *doubts)
+{
+	char path[VALUE_SIZE], subject[256];
+	int64_t ends_ms, left_ms;
+	if (!uses(conf, "ssl") || !get(conf, "ssl.certificate.location", path) ||
+	    pem_read_certificate(path, &ends_ms, subject, sizeof subject, NULL))
+		return;
+	left_ms = ends_ms - clock_wall_ms();
+	if (left_ms > 0 && left_ms < SECURITY_CERTIFICATE_WARN_MS)
+		buf_printf(doubts,
+			   "ssl.certificate.location: the certificate expires in %lld days: have it renewed, "
+			   "and "
+			   "restart what runs\n",
+			   (long long)(left_ms / 86400000));
+}
+
+/* Loopback is nobody's to listen to. */
+static void doubt_token_url(const struct kafka_oauth_settings *oauth, struct buf *doubts)
+{
+	static const char *const loopback[] = { "http://127.0.0.1", "http://[::1]", "http://localhost" };
+	if (!oauth || strncasecmp(oauth->token_url, "http://", 7) != 0)
+		return;
+	for (size_t i = 0; i < sizeof loopback / sizeof *loopback; i++) {
+		size_t len = strlen(loopback[i]);
+		if (strncasecmp(oauth->token_url, loopback[i], len) == 0 &&
+		    strchr(":/?", oauth->token_url[len])) /* or the end */
+			return;
+	}
+	buf_append_text(
+		doubts,
+		"kafka.oauth.token_url is plain http to another host: the client's secret and the tokens "
+		"travel unencrypted; use https\n");
+}
 
 static void doubt(const struct kafka_settings *settings, const rd_kafka_conf_t *conf, const char *prefix,
 		  const char *part, const char *protocols, struct buf *doubts)
@@ -208,6 +309,8 @@ str_t security_doubts(const struct kafka_settings *settings, const rd_kafka_conf
 	_cleanup_(buf_free) struct buf doubts = BUF_INIT;
 	doubt(settings, conf, "ssl.", "ssl", "SSL or SASL_SSL", &doubts);
 	doubt(settings, conf, "sasl.", "sasl", "SASL_SSL or SASL_PLAINTEXT", &doubts);
+	doubt_certificate(conf, &doubts);
+	doubt_token_url(settings->oauth, &doubts);
 	return doubts.len ? arena_str(arena, buf_str(&doubts)) : STR_NONE;
 }
 

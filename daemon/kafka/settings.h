@@ -6,6 +6,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Where tokens of OAuth 2.0 come from (grant client_credentials): with them the login is OAUTHBEARER. */
+struct kafka_oauth_settings {
+	const char *token_url;
+	const char *client_id;
+	const char *client_secret_file;
+	bool secret_in_form;	       /* false: in the header, as HTTP's basic authentication */
+	const char *scope;	       /* or NULL */
+	const char *const *parameters; /* of the request besides, "name=value" */
+	size_t parameters_count;
+	const char *const *extensions; /* of SASL, likewise */
+	size_t extensions_count;
+	const char *ca_file; /* authorities that the server is trusted by; NULL: the system's */
+	int timeout_ms;
+};
+
 struct kafka_settings {
 	const char *bootstrap_servers;
 	const char *group_id;
@@ -21,7 +36,8 @@ struct kafka_settings {
 	const char *checkpoint_topic;  /* of the audit log; or NULL: none */
 	const char *const *properties; /* "name=value", passed through to every client */
 	size_t properties_count;
-	bool exactly_once; /* false: at least once */
+	const struct kafka_oauth_settings *oauth; /* or NULL: none */
+	bool exactly_once;			  /* false: at least once */
 	int session_timeout_ms;
 	int heartbeat_ms;
 	int transaction_timeout_ms;

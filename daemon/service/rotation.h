@@ -1,10 +1,11 @@
 /*
- * Secrets of Kafka that change while the daemon runs. Other secrets are read when they are used; a Kafka
- * client asks for its own only once. Main thread.
+ * Secrets and files of TLS of Kafka that change while the daemon runs. Other secrets are read when they are
+ * used; a Kafka client asks for its own only once. Main thread.
  */
 #pragma once
 
 #include "config/config.h"
+#include "kafka/security.h"
 
 struct rotation;
 
@@ -19,3 +20,6 @@ DEFINE_CLEANUP(struct rotation, rotation_cleanup, rotation_free)
  * kafka/login.h get a fresh login. Logs what has changed, what only the next start takes over, and why a file
  * cannot be read. */
 void rotation_look(struct rotation *rotation);
+
+/* What is known of the files; lives as long as the rotation, for any thread. */
+const struct security_standing *rotation_standing(const struct rotation *rotation);

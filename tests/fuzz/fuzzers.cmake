@@ -9,6 +9,7 @@ fuzzer(judge provider 10) # small: soon through
 fuzzer(judge reply)
 fuzzer(kafka offsets)
 fuzzer(kafka receipts 10) # small: soon through
+fuzzer(kafka token 10)
 fuzzer(sql analyse)
 fuzzer(sql catalog)
 fuzzer(sql mysql)

@@ -223,6 +223,7 @@ unit_test(kafka/receipts COVERS kafka/receipts)
 unit_test(kafka/reason WAITS COVERS kafka/reason)
 unit_test(kafka/rights WAITS COVERS kafka/rights)
 unit_test(kafka/rights_watch WAITS COVERS kafka/rights_watch)
+unit_test(kafka/token COVERS kafka/token)
 # The test stands between the source and its client.
 unit_test(kafka/source WAITS
   COVERS kafka/source kafka/lag

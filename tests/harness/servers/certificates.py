@@ -9,17 +9,25 @@ def _openssl(folder, *arguments):
 
 
 def _authority(folder, name):
-    _openssl(folder, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "7",
+    _openssl(folder, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30",
              "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.pem")
 
 
-def _signed(folder, name, subject):
+def sign(folder, name, subject, days=30, authority="ca"):
+    """Writes NAME.key and NAME.crt for the subject; negative days: it has expired."""
     extension = pathlib.Path(folder, f"{name}.ext")
     extension.write_text(f"subjectAltName=DNS:{subject}\n")
     _openssl(folder, "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={subject}",
              "-keyout", f"{name}.key", "-out", f"{name}.csr")
-    _openssl(folder, "x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days",
-             "7", "-extfile", extension.name, "-out", f"{name}.crt")
+    _openssl(folder, "x509", "-req", "-in", f"{name}.csr", "-CA", f"{authority}.pem", "-CAkey", f"{authority}.key",
+             "-CAcreateserial", "-days", str(days), "-extfile", extension.name, "-out", f"{name}.crt")
+
+
+def together(folder, name):
+    """Key and certificate in one file, NAME.pem."""
+    file = pathlib.Path(folder, f"{name}.pem")
+    file.write_text(pathlib.Path(folder, f"{name}.key").read_text() + pathlib.Path(folder, f"{name}.crt").read_text())
+    return file
 
 
 def make(folder):
@@ -27,8 +35,7 @@ def make(folder):
     folder = pathlib.Path(folder)
     _authority(folder, "ca")
     _authority(folder, "other_ca")
-    _signed(folder, "server", "localhost")
-    _signed(folder, "client", "assayd")
-    server = (folder / "server.key").read_text() + (folder / "server.crt").read_text()
-    (folder / "server.pem").write_text(server)
+    sign(folder, "server", "localhost")
+    sign(folder, "client", "assayd")
+    together(folder, "server")
     return folder

@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, Ne
 from kafka_protocol import Connection, compact, text
 
 DELETE_RECORDS, ALTER_USER_SCRAM_CREDENTIALS = 21, 51
-SCRAM_SHA_256, SCRAM_ROUNDS = 1, 4096
+SCRAM_MECHANISMS, SCRAM_ROUNDS = {"SCRAM-SHA-256": (1, "sha256"), "SCRAM-SHA-512": (2, "sha512")}, 4096
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -97,11 +97,13 @@ class Postgres(Server):
 class Kafka(Server):
     """A broker; `behind` are ports of proxies, each of which gets a listener of its own to lead to, with `login` for users
     with a password (set_password) alone; `users` have a listener, too, and need permissions; `tls` is a folder of
-    certificates (certificates.py); `properties` are lines of its own configuration."""
+    certificates (certificates.py); `listeners` are further ones, name to protocol, each with its port in `facts`;
+    `properties` are lines of its own configuration."""
 
-    def __init__(self, behind=(), users=(), tls=None, properties=(), login=False):
+    def __init__(self, behind=(), users=(), tls=None, listeners=None, properties=(), login=False):
         super().__init__("kafka/kafka.sh", *(text for port in behind for text in ("--behind", str(port))),
                          *(("--login",) if login else ()), *(text for user in users for text in ("--user", user)), *(("--tls", str(tls)) if tls else ()),
+                         *(text for name, protocol in (listeners or {}).items() for text in ("--listener", f"{name}:{protocol}")),
                          *(text for line in properties for text in ("--set", line)))
         self.bootstrap = self.facts["bootstrap"]
         self.own = bool(self.dir)
@@ -139,11 +141,12 @@ class Kafka(Server):
         connection.close()
         assert struct.unpack(">qh", answer[-10:]) == (before, 0), answer
 
-    def set_password(self, user, password):
-        """Makes the user, or changes its password, for connections that are made from now on (SCRAM-SHA-256)."""
+    def set_password(self, user, password, mechanism="SCRAM-SHA-256"):
+        """Makes the user, or changes its password, for connections that are made from now on."""
+        number, digest = SCRAM_MECHANISMS[mechanism]
         salt = os.urandom(16)
-        salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, SCRAM_ROUNDS)
-        upsertion = (compact(user) + struct.pack(">bi", SCRAM_SHA_256, SCRAM_ROUNDS) + compact(salt) + compact(salted) + b"\0")
+        salted = hashlib.pbkdf2_hmac(digest, password.encode(), salt, SCRAM_ROUNDS)
+        upsertion = (compact(user) + struct.pack(">bi", number, SCRAM_ROUNDS) + compact(salt) + compact(salted) + b"\0")
         connection = Connection(self.bootstrap)
         answer = connection.ask(ALTER_USER_SCRAM_CREDENTIALS, 0, b"\1\2" + upsertion + b"\0", flexible=True)
         connection.close()

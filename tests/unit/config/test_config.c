@@ -42,6 +42,23 @@ static const char example[] =
 	"http: { listen = \"127.0.0.1:9464\"; };\n"
 	"pipeline: { workers = 2; max_in_flight = 4096; max_in_flight_bytes = 67108864; };\n";
 
+static void tokens_for_kafka(void **state)
+{
+	(void)state;
+	_cleanup_(config_cleanup) struct config *none = load("");
+	assert_false(none->oauth.configured);
+	_cleanup_(config_cleanup) struct config *config =
+		load("kafka: { properties = ( \"security.protocol=SASL_SSL\" ); oauth: { token_url = "
+		     "\"https://a/t?u=v\"; client_id = \"b\"; client_secret_file = \"/c\"; parameters = ( "
+		     "\"audience=a b\" ); extensions = ( \"logicalCluster=x\" ); }; };");
+	assert_true(config->oauth.configured);
+	assert_string_equal(config->oauth.client_secret_file, "/c");
+	assert_int_equal(config->oauth.client_authentication, CONFIG_CLIENT_BASIC);
+	assert_int_equal(config->oauth.timeout_ms, 5000);
+	assert_int_equal(config->oauth.parameters.count, 1);
+	assert_null(strstr(config_text(config).ptr, "client_secret_file"));
+}
+
 static void documented_example_loads(void **state)
 {
 	(void)state;
@@ -229,8 +246,11 @@ static void values_of_every_type(void **state)
 #define ONE(rest)   "{ name = \"one\"; base_url = \"http://h\"; model = \"m\";" rest " }"
 #define TWO(rest)   "{ name = \"two\"; base_url = \"http://i\"; model = \"m\";" rest " }"
 #define STORE(rest) "calibration: { dsn = \"host=h\";\n" rest " };"
-#define TEN(text)   text text text text text text text text text text
-#define LONG_TEXT   TEN(TEN("key")) /* more than the name of a file can have */
+#define OAUTH(rest)                                                                                          \
+	"kafka: { properties = ( \"security.protocol=SASL_SSL\" ); oauth: { token_url = \"https://a/t?u\"; " \
+	"client_id = \"b\"; client_secret_file = \"c\";\n" rest " }; };"
+#define TEN(text) text text text text text text text text text text
+#define LONG_TEXT TEN(TEN("key")) /* more than the name of a file can have */
 
 static const struct {
 	const char *text;
@@ -403,6 +423,36 @@ static const struct {
 	  ":1: kafka.properties[0]: ", "linger.ms cannot be set here" },
 	{ "kafka: { secret_properties = ( \"sasl.password=\" ); };", ERR_CONFIG_RANGE,
 	  ":1: kafka.secret_properties[0]: ", "file is missing" },
+	/* kafka.oauth */
+	{ "kafka: { properties = ( \"sasl.mechanism=OAUTHBEARER\" ); };", ERR_CONFIG_MISSING,
+	  ":1: kafka.properties: ", "needs the group kafka.oauth" },
+	{ "kafka: { properties = ( \"sasl.oauthbearer.method=oidc\" ); };", ERR_CONFIG_RANGE,
+	  ":1: kafka.properties[0]: ", "follows from kafka.oauth" },
+	{ "kafka: { oauth: { token_url = \"https://a\"; client_id = \"b\"; client_secret_file = \"c\"; }; };",
+	  ERR_CONFIG_MISSING, ":1: kafka.oauth: ", "security.protocol=SASL_SSL" },
+	{ "kafka: { oauth: { token_url = \"https://a\"; client_id = \"b\"; }; };", ERR_CONFIG_MISSING,
+	  ":1: kafka.oauth: ", "client_secret_file" },
+	{ "kafka: { properties = ( \"security.protocol=SASL_SSL\",\n\"sasl.mechanism=PLAIN\" );\n oauth: { "
+	  "token_url = \"https://a\"; client_id = \"b\"; client_secret_file = \"c\"; }; };",
+	  ERR_CONFIG_RANGE, ":1: kafka.properties: ", "kafka.oauth is for OAUTHBEARER" },
+	{ OAUTH("client_secret = \"c\";"), ERR_CONFIG_UNKNOWN,
+	  ":2: kafka.oauth.client_secret: ", "client_secret_file" },
+	{ OAUTH("parameters = ( \"scope=a\" );"), ERR_CONFIG_RANGE,
+	  ":2: kafka.oauth.parameters[0]: ", "assayd sets it itself" },
+	{ OAUTH("parameters = ( \"a\" );"), ERR_CONFIG_RANGE,
+	  ":2: kafka.oauth.parameters[0]: ", "name=value" },
+	{ OAUTH("extensions = ( \"auth=a\" );"), ERR_CONFIG_RANGE,
+	  ":2: kafka.oauth.extensions[0]: ", "assayd sets it itself" },
+	{ OAUTH("extensions = ( \"a1=b\" );"), ERR_CONFIG_RANGE,
+	  ":2: kafka.oauth.extensions[0]: ", "a name of letters" },
+	{ "kafka: { properties = ( \"security.protocol=SASL_SSL\" ); oauth: {\n token_url = \"ftp://a\"; "
+	  "client_id = "
+	  "\"b\"; client_secret_file = \"c\"; }; };",
+	  ERR_CONFIG_RANGE, ":2: kafka.oauth.token_url: ", "http://" },
+	{ "kafka: { properties = ( \"security.protocol=SASL_SSL\" ); oauth: {\n token_url = "
+	  "\"https://u:p@a\"; "
+	  "client_id = \"b\"; client_secret_file = \"c\"; }; };",
+	  ERR_CONFIG_RANGE, ":2: kafka.oauth.token_url: ", "a user or a password" },
 	{ "kafka: {\n wire_format = \"confluent\"; };", ERR_CONFIG_RANGE,
 	  ":2: kafka.wire_format: ", "not available" },
 	/* registry */
@@ -779,6 +829,7 @@ static void reference_is_complete(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tokens_for_kafka),
 		cmocka_unit_test(documented_example_loads),
 		cmocka_unit_test(defaults),
 		cmocka_unit_test(target_and_judge_defaults),

@@ -3,7 +3,8 @@
 #
 #   kafka.sh fetch                  resolves the broker's class path through Maven once, into the cache, and keeps its classes
 #                                   there as Java has read them, which halves what a start takes
-#   kafka.sh start [--owner PID] [--behind PORT]… [--login] [--user NAME]… [--tls FOLDER] [--set NAME=VALUE]…
+#   kafka.sh start [--owner PID] [--behind PORT]… [--login] [--user NAME]… [--tls FOLDER] [--listener NAME:PROTOCOL]…
+#                  [--set NAME=VALUE]…
 #       fetches if need be, starts a broker, waits until it serves and prints, one a line:
 #           dir=FOLDER              names the broker to the commands below
 #           bootstrap=HOST:PORT
@@ -16,6 +17,8 @@
 #                                   with --tls, whose FOLDER holds server.pem (key and certificate of localhost) and ca.pem:
 #                                   ports of listeners with TLS; with TLS that asks for a client's certificate; with TLS and
 #                                   SASL (SCRAM-SHA-256, user and password assayd)
+#           NAME=PORT               with --listener: the port of a listener of that protocol at localhost, which --set
+#                                   listener.name.NAME.… gives its properties
 #       The broker goes away with its owner, the calling process unless named. --set: properties of the broker.
 #   kafka.sh kill FOLDER            kill -9
 #   kafka.sh halt FOLDER            orderly shutdown; the data stay
@@ -143,6 +146,19 @@ add_tls() {
 	PROPERTIES
 }
 
+# add_listeners FOLDER NAME:PROTOCOL…
+add_listeners() {
+	local dir=$1 listener name port
+	shift
+	for listener in "$@"; do
+		name=${listener%%:*}
+		port=$(free_port)
+		echo "$name=$port" >>"$dir/behind"
+		sed -i "s|^\(advertised\.\)\?listeners=.*|&,${name^^}://localhost:$port|; s|^listener.security.protocol.map=.*|&,${name^^}:${listener##*:}|" \
+			"$dir/server.properties"
+	done
+}
+
 # write_properties FOLDER PORT CONTROLLER-PORT [ADVERTISED-PORT…]
 write_properties() {
 	local dir=$1 port=$2 controller=$3 listeners advertised protocols proxy own
@@ -240,7 +256,7 @@ why() {
 }
 
 start() {
-	local owner=$PPID dir port="" behind=() login="" users=() tls="" properties=()
+	local owner=$PPID dir port="" behind=() login="" users=() tls="" listeners=() properties=()
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--owner) owner=$2 && shift 2 ;;
@@ -248,6 +264,7 @@ start() {
 		--login) login=yes && shift ;;
 		--user) users+=("$2") && shift 2 ;;
 		--tls) tls=$(readlink -f "$2") && shift 2 ;;
+		--listener) listeners+=("$2") && shift 2 ;;
 		--set) properties+=("$2") && shift 2 ;;
 		*) fail "unknown option $1" ;;
 		esac
@@ -266,6 +283,7 @@ start() {
 		[ -z "$login" ] || add_login "$dir" ${behind[@]+"${behind[@]}"}
 		[ ${#users[@]} = 0 ] || add_users "$dir" "$(free_port)" "${users[@]}"
 		[ -z "$tls" ] || add_tls "$dir" "$tls"
+		add_listeners "$dir" ${listeners[@]+"${listeners[@]}"}
 		printf '%s\n' ${properties[@]+"${properties[@]}"} >>"$dir/server.properties"
 		rm -rf "$dir/data"
 		format_storage "$dir" || fail "the storage cannot be formatted: $(why "$dir")"
