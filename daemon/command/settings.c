@@ -66,6 +66,7 @@ err_t settings_kafka(const struct config *config, struct arena *arena, struct ka
 		.properties = properties.items,
 		.properties_count = properties.count,
 		.oauth = oauth_of(&config->oauth, arena),
+		.cloud_events = kafka->cloud_events,
 		.exactly_once = kafka->delivery == CONFIG_EXACTLY_ONCE,
 		.session_timeout_ms = (int)kafka->session_timeout_ms,
 		.heartbeat_ms = (int)kafka->heartbeat_ms,

@@ -60,7 +60,8 @@ struct config_kafka {
 	const char *dead_letter_topic;
 	const char *feedback_topic;
 	enum config_delivery delivery;
-	enum config_wire_format wire_format;   /* of the outputs */
+	enum config_wire_format wire_format; /* of the outputs */
+	bool cloud_events;
 	struct conf_strings properties;	       /* "name=value" */
 	struct conf_strings secret_properties; /* "name=file" */
 	const char *schema_directory;	       /* or NULL */

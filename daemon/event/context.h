@@ -32,5 +32,8 @@ struct event_context {
 	struct model_current *models; /* or NULL: there are no probabilities */
 	struct archive *archive;      /* of what records name by digest, or NULL */
 	struct step_counts *steps;    /* how many events are at each step */
-	bool lenient;		      /* events are JSON typed by people */
+	struct { /* topics of outputs that have headers of CloudEvents; NULL: none have */
+		const char *scored, *advisory;
+	} cloud_events;
+	bool lenient; /* events are JSON typed by people */
 };

@@ -5,6 +5,7 @@
 #include "event/advisories.h"
 #include "event/context.h"
 #include "event/incidents.h"
+#include "kafka/cloud_event.h"
 #include "kafka/dead_letter.h"
 #include "kafka/header.h"
 
@@ -12,7 +13,7 @@
 
 enum {
 	OUTPUTS_MAX = 2,
-	HEADERS_MAX = 10,
+	HEADERS_MAX = 10 + CLOUD_EVENT_HEADERS,
 	SHORTENED_VALUE_BYTES = 64 * 1024,
 	SHORTENED_KEY_BYTES = 1024,
 	TRACE_VALUE_BYTES = 1024,
@@ -54,6 +55,18 @@ static void set_outputs(struct event *event, struct output *outputs, const struc
 			(str_t){ event->encoded.data + pieces[i].from, pieces[i].to - pieces[i].from };
 }
 
+/* Where outputs of this topic are to have them: adds headers of CloudEvents to an output of which the value
+ * was encoded. */
+static size_t cloud_headers(struct event *event, const struct cloud_event *cloud_event,
+			    const struct encode_piece *piece, struct output_header *headers)
+{
+	struct cloud_event made = *cloud_event;
+	if (!made.topic)
+		return 0;
+	made.value = (str_t){ event->encoded.data + piece->from, piece->to - piece->from };
+	return cloud_event_headers(&made, event->arena, headers);
+}
+
 /* ---- scored ---- */
 
 /* "A,B" */
@@ -87,11 +100,24 @@ static err_t encode_advisory(struct event *event, const struct advisory *advisor
 	piece->from = event->encoded.len;
 	err_t err = codec_encode_advisory(event->context->codec, advisory, &event->encoded);
 	piece->to = event->encoded.len;
+	const struct cloud_event cloud_event = { .id = advisory->advisory_id,
+						 .topic = event->context->cloud_events.advisory,
+						 .type = "io.assayd.Advisory",
+						 .subject = advisory->event_id,
+						 .time_ms = advisory->raised_at };
+	count += cloud_headers(event, &cloud_event, piece, &headers[count]);
 	*output = (struct output){ .topic = OUTPUT_ADVISORY,
 				   .key = advisory->event_id,
 				   .headers = headers,
 				   .headers_count = count };
 	return err;
+}
+
+/* Where the event lies in the input: its identity. */
+static str_t coordinates(const struct event *event)
+{
+	return arena_printf(event->arena, STR_FMT "-%" PRId32 "-%" PRId64, STR_ARG(event->origin.topic),
+			    event->origin.partition, event->origin.offset);
 }
 
 /* Once: an event that is encoded again, because an output was refused, raises the same one. */
@@ -111,11 +137,18 @@ static err_t encode_scored(struct event *event, struct err_detail *detail)
 	buf_reset(&event->encoded);
 	buf_reserve(&event->encoded, ENCODED_BYTES);
 	err_t err = codec_encode_scored(event->context->codec, event->scored, &event->encoded);
+	pieces[0] = (struct encode_piece){ 0, event->encoded.len };
+	size_t headers_count = trace_headers(event, headers);
+	const struct cloud_event cloud_event = { .id = coordinates(event),
+						 .topic = event->context->cloud_events.scored,
+						 .type = "io.assayd.ScoredQuery",
+						 .subject = event->scored->event_id,
+						 .time_ms = event->scored->scored_at };
+	headers_count += cloud_headers(event, &cloud_event, &pieces[0], &headers[headers_count]);
 	outputs[0] = (struct output){ .topic = OUTPUT_SCORED,
 				      .key = event->scored->event_id,
 				      .headers = headers,
-				      .headers_count = trace_headers(event, headers) };
-	pieces[0] = (struct encode_piece){ 0, event->encoded.len };
+				      .headers_count = headers_count };
 	size_t count = 1;
 	raise_advisory(event);
 	if (!err && event->advisory) {

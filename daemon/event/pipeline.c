@@ -369,6 +369,7 @@ struct pipeline *pipeline_start(const struct pipeline_options *options)
 		.query_times = query_times_new(),
 		.incidents = incidents_new(),
 		.steps = &pipeline->steps,
+		.cloud_events = { options->cloud_events.scored, options->cloud_events.advisory },
 		.lenient = options->lenient,
 	};
 	pipeline->event_metrics.segments = event_metrics_segments_new(options->max_series);

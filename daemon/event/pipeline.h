@@ -17,6 +17,10 @@ struct event_metrics;
 
 struct pipeline_options {
 	const struct config *config; /* the first settings; a reference is taken */
+	struct {		     /* topics of outputs that are to have headers of CloudEvents, or NULL;
+					these texts outlive the pipeline */
+		const char *scored, *advisory;
+	} cloud_events;
 	const struct codec *codec;
 	struct registry *registry;	       /* of the schemas that messages name, or NULL */
 	struct targets *targets;	       /* or NULL */

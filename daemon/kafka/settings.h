@@ -38,6 +38,7 @@ struct kafka_settings {
 	size_t properties_count;
 	const struct kafka_oauth_settings *oauth; /* or NULL: none */
 	bool exactly_once;			  /* false: at least once */
+	bool cloud_events;			  /* outputs have headers of CloudEvents */
 	int session_timeout_ms;
 	int heartbeat_ms;
 	int transaction_timeout_ms;

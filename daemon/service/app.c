@@ -248,7 +248,7 @@ static err_t start_targets(struct app *app, struct err_detail *detail)
 
 static void start_pipeline(struct app *app)
 {
-	const struct pipeline_options options = {
+	struct pipeline_options options = {
 		.config = app->config,
 		.codec = app->codec,
 		.registry = app->registry,
@@ -263,6 +263,10 @@ static void start_pipeline(struct app *app)
 		.published = on_published,
 		.context = app,
 	};
+	if (app->config->kafka.cloud_events) {
+		options.cloud_events.scored = app->config->kafka.scored_topic;
+		options.cloud_events.advisory = app->config->kafka.advisory_topic;
+	}
 	app->pipeline = pipeline_start(&options);
 }
 

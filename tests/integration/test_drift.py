@@ -71,7 +71,7 @@ def await_listed(rig, applications, timeout=60):
 
 
 def test_an_episode_opens_once_is_told_and_closes(rig):
-    rig.start(judge=None)
+    rig.start(judge=None, kafka={"cloud_events": True})
     rig.send(answers(60, events.CITY_COUNT, "good"))
     rig.send(answers(30, WRONG, "overconfident"))
     rows = await_episodes(rig, all_published)
@@ -83,8 +83,11 @@ def test_an_episode_opens_once_is_told_and_closes(rig):
     assert len(told) == 1
     assert {advisory["episode_id"] for _, advisory in told} == {row[0] for row in rows}
     for message, advisory in told:
-        assert dict(message.headers()) == {"kind": b"CALIBRATION_DRIFT", "kinds": b"CALIBRATION_DRIFT",
-                                           "application": b"overconfident"}
+        headers = dict(message.headers())
+        assert dict(ce_specversion=b"1.0", ce_type=b"io.assayd.Advisory", ce_id=message.key(),
+                    ce_source=f"/{message.topic()}".encode()).items() <= headers.items()
+        assert {name: value for name, value in headers.items() if not name.startswith(("ce_", "content"))} == {
+            "kind": b"CALIBRATION_DRIFT", "kinds": b"CALIBRATION_DRIFT", "application": b"overconfident"}
         assert advisory["kinds"] == ["CALIBRATION_DRIFT"] and advisory["action"] is None
         assert advisory["advisory_id"] == advisory["episode_id"] == message.key().decode()
         assert (advisory["application"], advisory["model"], advisory["prompt_version"]) == (

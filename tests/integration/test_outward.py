@@ -1,4 +1,5 @@
-"""What is handed on to receivers outside: advisories to a webhook, evaluation results to an OpenTelemetry collector."""
+"""What is handed on to receivers outside: advisories to a webhook, evaluation results to an OpenTelemetry collector; and
+headers that others understand."""
 
 import base64
 import collections
@@ -404,3 +405,47 @@ def test_check_asks_the_collector(outward, config_file):  # noqa: F811
     assert any("otlp.endpoint" in line and "401; check the secret" in line for line in found(check(), "error"))
     done = check("--offline", endpoint=outward.receiver.base + "/v1/logs")
     assert "otlp.endpoint: the address ends with /v1/logs" in done.stdout + done.stderr
+
+
+# ---- CloudEvents ----
+
+def cloud_event(message):
+    """The message as CloudEvents' own SDK reads it."""
+    from cloudevents.core.bindings.kafka import KafkaMessage, from_binary  # pylint: disable=import-outside-toplevel
+    from cloudevents.core.formats.json import JSONFormat  # noqa: PLC0415
+
+    return from_binary(KafkaMessage(dict(message.headers()), message.key(), message.value()), JSONFormat())
+
+
+def conclusions(record):
+    return {part: record[part] for part in ("input", "disposition", "confidence", "safety", "structure", "rules")}
+
+
+def test_outputs_are_cloud_events(outward, libraries):
+    document = yaml.safe_load((SCHEMAS / "asyncapi.yaml").read_text(encoding="utf-8"))
+    event = events.event(DOUBTFUL)
+    config = outward.config()
+    del config["webhook"]
+    for number, changes in enumerate(({}, {"cloud_events": True}, {"cloud_events": True, "wire_format": "json"}), 1):
+        config["kafka"] = {**config["kafka"], **changes}
+        daemon = outward.make_with(config).start()
+        outward.kafka.produce(outward.topics.input, [{**events.message(event), "partition": 0}])
+        outward.kafka.read(outward.topics.advisory, number)
+        daemon.terminate()
+    scored, advisories = (sorted(outward.kafka.read(topic, 3), key=lambda message: (message.partition(), message.offset()))
+                          for topic in (outward.topics.scored, outward.topics.advisory))
+    for name, messages, kind in (("scored", scored, "ScoredQuery"), ("advisory", advisories, "Advisory")):
+        assert not any(key.startswith("ce_") for key, _ in messages[0].headers() or ())
+        for number, message in enumerate(messages[1:], 1):
+            check_headers(document, name, message)
+            found = cloud_event(message)
+            assert found.get_type() == f"io.assayd.{kind}" and found.get_source() == f"/{message.topic()}"
+            assert found.get_id() == f"{outward.topics.input}-0-{number}" and found.get_subject() == event["event_id"]
+            assert abs(found.get_time().timestamp() - time.time()) < 600
+    plain, avro, as_json = scored
+    assert cloud_event(avro).get_datacontenttype() == "application/vnd.apache.avro"
+    assert cloud_event(avro).get_data() == avro.value()  # nothing of it is wrapped or changed
+    first, second = (wire.SCORED_QUERY.decode(message.value()) for message in (plain, avro))
+    assert conclusions(first) == conclusions(second)
+    assert cloud_event(as_json).get_datacontenttype() == "application/json"
+    assert cloud_event(as_json).get_data() == json.loads(as_json.value())

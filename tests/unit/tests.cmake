@@ -212,6 +212,7 @@ unit_test(outward/reception COVERS outward/reception)
 unit_test(outward/webhook COVERS outward/webhook)
 unit_test(outward/otlp COVERS outward/otlp)
 
+unit_test(kafka/cloud_event COVERS kafka/cloud_event)
 unit_test(kafka/dead_letter COVERS kafka/dead_letter kafka/header)
 unit_test(kafka/fetching WAITS COVERS kafka/fetching)
 unit_test(kafka/group WAITS COVERS kafka/group)

@@ -3,6 +3,7 @@
 #include "calibration/count/store.h"
 #include "calibration/store/sequences.h"
 #include "common/list.h"
+#include "kafka/cloud_event.h"
 #include "kafka/header.h"
 
 #include <math.h>
@@ -23,6 +24,7 @@ struct drift_publisher {
 	rd_kafka_t *producer;  /* or NULL */
 	const struct codec *codec;
 	char *topic;
+	bool cloud_events;
 	struct list under_way;
 };
 
@@ -63,6 +65,7 @@ err_t drift_publisher_new(const struct kafka_settings *settings, const struct co
 		abort();
 	drift_publisher->conf = TAKE_PTR(conf);
 	drift_publisher->codec = codec;
+	drift_publisher->cloud_events = settings->cloud_events;
 	list_init(&drift_publisher->under_way);
 	*ret_publisher = drift_publisher;
 	return ERR_OK;
@@ -257,19 +260,48 @@ static struct announcement *find(struct drift_publisher *drift_publisher, const 
 	return NULL;
 }
 
-static rd_kafka_resp_err_t produce(struct drift_publisher *drift_publisher, const struct buf *value,
-				   str_t application, struct announcement *announcement)
+static void add_header(rd_kafka_headers_t *headers, enum header header, str_t value)
 {
-	const char *kind = advisory_kind_name(ADVISORY_CALIBRATION_DRIFT);
-	return rd_kafka_producev(
-		drift_publisher->producer, RD_KAFKA_V_TOPIC(drift_publisher->topic),
-		RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
-		RD_KAFKA_V_KEY(announcement->id, strlen(announcement->id)),
-		RD_KAFKA_V_VALUE(value->data, value->len),
-		RD_KAFKA_V_HEADER(header_name(HEADER_KIND), kind, (ssize_t)strlen(kind)),
-		RD_KAFKA_V_HEADER(header_name(HEADER_KINDS), kind, (ssize_t)strlen(kind)),
-		RD_KAFKA_V_HEADER(header_name(HEADER_APPLICATION), application.ptr, (ssize_t)application.len),
-		RD_KAFKA_V_OPAQUE(announcement), RD_KAFKA_V_END);
+	rd_kafka_header_add(headers, header_name(header), -1, value.ptr, (ssize_t)value.len);
+}
+
+/* The caller destroys them unless a message takes them. */
+static rd_kafka_headers_t *make_headers(const struct drift_publisher *drift_publisher,
+					const struct advisory *advisory, const struct buf *value)
+{
+	rd_kafka_headers_t *made = rd_kafka_headers_new(3 + CLOUD_EVENT_HEADERS);
+	add_header(made, HEADER_KIND, advisory->kinds[0]);
+	add_header(made, HEADER_KINDS, advisory->kinds[0]);
+	add_header(made, HEADER_APPLICATION, advisory->application);
+	if (!drift_publisher->cloud_events)
+		return made;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct output_header headers[CLOUD_EVENT_HEADERS];
+	const struct cloud_event cloud_event = { .id = advisory->advisory_id,
+						 .topic = drift_publisher->topic,
+						 .type = "io.assayd.Advisory",
+						 .time_ms = advisory->raised_at,
+						 .value = buf_str(value) };
+	size_t count = cloud_event_headers(&cloud_event, arena, headers);
+	for (size_t i = 0; i < count; i++)
+		rd_kafka_header_add(made, headers[i].name, -1, headers[i].value.ptr,
+				    (ssize_t)headers[i].value.len);
+	return made;
+}
+
+static rd_kafka_resp_err_t produce(struct drift_publisher *drift_publisher, const struct buf *value,
+				   const struct advisory *advisory, struct announcement *announcement)
+{
+	rd_kafka_headers_t *headers = make_headers(drift_publisher, advisory, value);
+	rd_kafka_resp_err_t code =
+		rd_kafka_producev(drift_publisher->producer, RD_KAFKA_V_TOPIC(drift_publisher->topic),
+				  RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+				  RD_KAFKA_V_KEY(announcement->id, strlen(announcement->id)),
+				  RD_KAFKA_V_VALUE(value->data, value->len), RD_KAFKA_V_HEADERS(headers),
+				  RD_KAFKA_V_OPAQUE(announcement), RD_KAFKA_V_END);
+	if (code) /* else they are the message's */
+		rd_kafka_headers_destroy(headers);
+	return code;
 }
 
 /* An idempotent producer that has failed for good takes nothing any more: the next attempt has a new one. */
@@ -299,7 +331,7 @@ err_t drift_publisher_send(struct drift_publisher *drift_publisher, const struct
 	if (!announcement)
 		abort();
 	snprintf(announcement->id, sizeof announcement->id, "%s", episode->id);
-	rd_kafka_resp_err_t code = produce(drift_publisher, &value, advisory.application, announcement);
+	rd_kafka_resp_err_t code = produce(drift_publisher, &value, &advisory, announcement);
 	if (code)
 		return refuse(drift_publisher, code, detail);
 	list_append(&drift_publisher->under_way, &TAKE_PTR(announcement)->node);
