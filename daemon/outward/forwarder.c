@@ -61,7 +61,9 @@ struct forwarder {
 	int64_t tried_us;    /* when it was first sent; 0: it was not */
 	int64_t retry_at_us; /* 0: it does not wait for another try */
 	struct backoff backoff;
-	char logged[512]; /* why the receiver takes nothing, as the journal knows it */
+	char logged[512];   /* why the receiver takes nothing, as the journal knows it */
+	int64_t awaited_ms; /* when the message was written whose schema is waited for; 0: none is */
+	bool cut;	    /* that one comes next, and has to be read again */
 	right_set refused;
 	int64_t refused_us, refused_since_ms;
 
@@ -82,11 +84,14 @@ static void reset_request(struct forwarder *forwarder)
 	forwarder->outlet.reset(forwarder->outlet.context);
 	forwarder->messages = forwarder->items = forwarder->bytes = 0;
 	forwarder->tried_us = forwarder->retry_at_us = 0;
+	if (forwarder->cut)
+		forwarder->positioned = false;
+	forwarder->cut = false;
 }
 
 static bool is_full(const struct forwarder *forwarder)
 {
-	return forwarder->messages >= forwarder->outlet.most_messages ||
+	return forwarder->cut || forwarder->messages >= forwarder->outlet.most_messages ||
 	       forwarder->bytes >= forwarder->outlet.most_bytes;
 }
 
@@ -258,6 +263,37 @@ static void commit_last(struct forwarder *forwarder)
 	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *list = uncommitted(forwarder);
 	if (list->cnt)
 		commit_and_wait(forwarder, list, LAST_COMMIT_MS);
+}
+
+/* ---- schemas ---- */
+
+/* What was read before is sent, then this message is read again, and those behind it. */
+static void await_schema(struct forwarder *forwarder, const rd_kafka_message_t *message)
+{
+	static const char reason[] = "the schema registry does not give the schema of a message";
+	if (!forwarder->awaited_ms)
+		log_warning("%s waits, and nothing else does: %s", forwarder->outlet.title, reason);
+	forwarder->awaited_ms = kafka_written_ms(message);
+	forwarder->cut = forwarder->messages > 0;
+	if (!forwarder->cut)
+		forwarder->positioned = false;
+	forwarder->next_look_us = clock_monotonic_us() + INT64_C(1000) * LOOK_AGAIN_MS;
+	pthread_mutex_lock(&forwarder->mutex);
+	forwarder->statistics.away = true;
+	tell_reason(forwarder, reason);
+	pthread_mutex_unlock(&forwarder->mutex);
+}
+
+static void end_awaiting(struct forwarder *forwarder)
+{
+	if (!forwarder->awaited_ms)
+		return;
+	forwarder->awaited_ms = 0;
+	log_notice("%s goes on", forwarder->outlet.title);
+	pthread_mutex_lock(&forwarder->mutex);
+	forwarder->statistics.away = false;
+	tell_reason(forwarder, "");
+	pthread_mutex_unlock(&forwarder->mutex);
 }
 
 /* ---- rights ---- */
@@ -454,6 +490,7 @@ static void take_positions(struct forwarder *forwarder)
 
 static void leave_partitions(struct forwarder *forwarder)
 {
+	end_awaiting(forwarder);
 	free(TAKE_PTR(forwarder->partitions));
 	forwarder->partitions_count = 0;
 	forwarder->positioned = false;
@@ -511,6 +548,11 @@ static void read_message(struct forwarder *forwarder, struct forwarder_partition
 	if (message->offset < partition->taken)
 		return;
 	enum outlet_take take = forwarder->outlet.take(forwarder->outlet.context, message, &items, &bytes);
+	if (take == OUTLET_AWAITED) {
+		await_schema(forwarder, message);
+		return;
+	}
+	end_awaiting(forwarder);
 	partition->taken = message->offset + 1;
 	partition->at_end = false;
 	if (take == OUTLET_TAKEN) {
@@ -624,9 +666,10 @@ static void measure(struct forwarder *forwarder)
 		offsets += behind(forwarder, &forwarder->partitions[i]);
 	pthread_mutex_lock(&forwarder->mutex);
 	forwarder->statistics.behind = offsets;
-	forwarder->statistics.waiting_since_ms = forwarder->messages  ? forwarder->written_ms
-						 : forwarder->refused ? forwarder->refused_since_ms
-								      : 0;
+	forwarder->statistics.waiting_since_ms = forwarder->messages	 ? forwarder->written_ms
+						 : forwarder->awaited_ms ? forwarder->awaited_ms
+						 : forwarder->refused	 ? forwarder->refused_since_ms
+									 : 0;
 	pthread_mutex_unlock(&forwarder->mutex);
 }
 

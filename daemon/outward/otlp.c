@@ -292,9 +292,12 @@ static enum outlet_take take(void *context, const rd_kafka_message_t *message, s
 	struct scored_query *scored;
 	struct err_detail detail = { "" };
 	size_t before = otlp->records.len;
-	if (!message->payload ||
-	    codec_decode_scored(otlp->options.codec, message->payload, message->len, arena, &scored, &detail))
+	if (!message->payload)
 		return OUTLET_UNREADABLE;
+	err_t err = codec_decode_scored(otlp->options.codec, message->payload, message->len, arena, &scored,
+					&detail);
+	if (err)
+		return outlet_undecoded(err);
 	*ret_items = otlp_append(scored, header_of(message, header_name(HEADER_TRACEPARENT)),
 				 otlp->options.explanations, &otlp->records);
 	*ret_bytes = otlp->records.len - before;

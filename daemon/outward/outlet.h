@@ -12,6 +12,7 @@ enum outlet_take {
 	OUTLET_TAKEN,	   /* it is in the request that is being made */
 	OUTLET_PASSED,	   /* it is not to be sent */
 	OUTLET_UNREADABLE, /* neither, since it cannot be read */
+	OUTLET_AWAITED,	   /* nor can it be read yet: the schema registry does not give its schema */
 };
 
 struct outlet {
@@ -39,3 +40,11 @@ struct outlet {
 	void (*release)(void *context);
 	void *context;
 };
+
+/* What is to be done with a message that was not decoded for this error. Pure. */
+static inline enum outlet_take outlet_undecoded(err_t err)
+{
+	return err == ERR_SCHEMA_UNAVAILABLE || err == ERR_SCHEMA_AWAITED || err == ERR_SHUTTING_DOWN
+		       ? OUTLET_AWAITED
+		       : OUTLET_UNREADABLE;
+}

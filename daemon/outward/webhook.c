@@ -149,9 +149,12 @@ static enum outlet_take take(void *context, const rd_kafka_message_t *message, s
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	struct advisory *advisory;
 	struct err_detail detail = { "" };
-	if (!message->payload || codec_decode_advisory(webhook->options.codec, message->payload, message->len,
-						       arena, &advisory, &detail))
+	if (!message->payload)
 		return OUTLET_UNREADABLE;
+	err_t err = codec_decode_advisory(webhook->options.codec, message->payload, message->len, arena,
+					  &advisory, &detail);
+	if (err)
+		return outlet_undecoded(err);
 	if (!webhook_selects(advisory, webhook->options.kinds, webhook->options.levels))
 		return OUTLET_PASSED;
 	if (is_plain(advisory->advisory_id))

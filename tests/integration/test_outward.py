@@ -280,6 +280,24 @@ def test_instances_share_the_topic(outward):
     assert len(outward.receiver.taken()) == 60  # none twice: both went in order
 
 
+def test_what_no_registry_explains_yet_waits(outward):
+    """A message whose schema nobody gives just now is not passed by, and what comes before it is sent."""
+    config = {**outward.config(), "registry": {"urls": ("http://127.0.0.1:1",)}, "otlp": {"endpoint": outward.receiver.base}}
+    daemon = outward.make_with(config).start()
+    daemon.await_log("begins with what is published from now on", count=2)
+    first = outward.advise()
+    assert set(outward.taken(1)) == {first["advisory_id"]}
+    outward.kafka.produce(outward.topics.advisory, [{"value": b"\0\0\0\0\7rest", "partition": number} for number in (0, 1)])
+    await_attention(daemon, "receiver_away")
+    outward.send()
+    outward.kafka.read(outward.topics.scored, 1)  # scoring does not wait, nor does the other forwarder
+    assert [request.path for request in outward.receiver.taken(2)] == ["/hook", "/v1/logs"]
+    metrics = await_metrics(daemon, lambda found: found.value("assayd_receiver_sent", receiver="otlp") == 1)
+    assert metrics.value("assayd_receiver_unreadable", receiver="webhook") == 0
+    assert metrics.value("assayd_receiver_up", receiver="webhook") == 0
+    assert metrics.value("assayd_receiver_up", receiver="otlp") == 1
+
+
 def test_selected_kinds_and_levels(outward):
     daemon = started(outward, kinds=("CALIBRATION_DRIFT", "UNSAFE_QUERY"), levels=("VERY_LOW_CONFIDENCE",))
     outward.send(2)
