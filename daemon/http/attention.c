@@ -1,5 +1,7 @@
 #include "http/attention.h"
 
+enum { REGISTRY_LONG_MS = 30000 };
+
 struct attention_list {
 	struct attention *items;
 	size_t count;
@@ -84,6 +86,15 @@ size_t attention_of(const struct status *status, struct attention ret_items[ATTE
 		if (!status->targets[i].up)
 			add(&list, "target_away", "a target does not answer", status->targets[i].name);
 	add_logins(&list, status);
+	if (status->registry.down)
+		add(&list, "registry_away",
+		    "the schema registry does not answer, and events with new schemas wait; the journal says "
+		    "why",
+		    NULL);
+	else if (status->registry.oldest_ms > REGISTRY_LONG_MS)
+		add(&list, "schemas_missing",
+		    "events wait for schemas that the registry does not give; the status line says why",
+		    NULL);
 	add_judges(&list, status);
 	add_databases(&list, status);
 	add_receivers(&list, status);

@@ -507,6 +507,19 @@ static void write_archive(struct exposition *out, struct archive *archive)
 	exposition_one_count(out, METRIC_ARCHIVE_EXPIRED, statistics.expired);
 }
 
+static void write_registry(struct exposition *out, struct registry *registry)
+{
+	struct registry_statistics statistics;
+	registry_statistics(registry, &statistics);
+	exposition_one_count(out, METRIC_REGISTRY_UP, !statistics.down);
+	exposition_one_count(out, METRIC_REGISTRY_REQUESTS, statistics.requests);
+	exposition_one_count(out, METRIC_REGISTRY_ERRORS, statistics.errors);
+	exposition_one_count(out, METRIC_REGISTRY_SCHEMAS, statistics.schemas);
+	exposition_one_count(out, METRIC_REGISTRY_WAITING, statistics.waiting);
+	exposition_one_value(out, METRIC_REGISTRY_AGE, (double)statistics.oldest_ms / 1000);
+	exposition_one_count(out, METRIC_REGISTRY_REFUSED, statistics.refused);
+}
+
 /* ---- receivers ---- */
 
 struct receiver {
@@ -619,6 +632,8 @@ void metrics_write(const struct metrics_parts *parts, bool ready, double started
 		write_publishing(&out, parts->publisher, parts->rights, parts->pipeline);
 	if (parts->judge)
 		write_judge(&out, parts->judge, parts->pipeline);
+	if (parts->registry)
+		write_registry(&out, parts->registry);
 	if (parts->targets)
 		write_targets(&out, parts->targets);
 	if (parts->calibrator)

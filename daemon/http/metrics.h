@@ -3,6 +3,7 @@
 
 #include "audit/archive/archive.h"
 #include "audit/keeper/keeper.h"
+#include "avro/registry/registry.h"
 #include "calibration/calibrator.h"
 #include "calibration/learn/learner.h"
 #include "event/pipeline.h"
@@ -40,6 +41,7 @@ struct metrics_parts {
 	struct forwarder *otlp;
 	const struct reloads *reloads;
 	const struct security_standing *standing;
+	struct registry *registry;
 };
 
 /* `started_seconds`: when the process began, since 1970-01-01 UTC. */

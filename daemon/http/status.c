@@ -121,6 +121,9 @@ static void gather_beside(const struct metrics_parts *parts, struct status *stat
 		archive_statistics(parts->archive, &status->archive);
 	if (parts->keeper)
 		keeper_statistics(parts->keeper, &status->keeper);
+	status->has_registry = parts->registry != NULL;
+	if (parts->registry)
+		registry_statistics(parts->registry, &status->registry);
 	gather_receiver(parts->webhook, status);
 	gather_receiver(parts->otlp, status);
 }

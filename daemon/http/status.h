@@ -68,6 +68,8 @@ struct status {
 	struct calibrator_statistics calibrator;
 	struct learner_statistics learner;
 	struct archive_statistics archive;
+	bool has_registry;
+	struct registry_statistics registry;
 	struct keeper_statistics keeper;
 	struct status_receiver receivers[STATUS_RECEIVERS];
 	size_t receivers_count;

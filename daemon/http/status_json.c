@@ -258,6 +258,16 @@ static json_t *archive_of(const struct archive_statistics *archive)
 	return object;
 }
 
+static json_t *registry_of(const struct registry_statistics *registry)
+{
+	json_t *object = json_object();
+	json_object_set_new(object, "up", json_boolean(!registry->down));
+	set_count(object, "schemas", registry->schemas);
+	set_count(object, "waiting", registry->waiting);
+	json_object_set_new(object, "oldest_ms", json_integer(registry->oldest_ms));
+	return object;
+}
+
 static json_t *log_of(const struct keeper_statistics *keeper)
 {
 	json_t *object = json_object();
@@ -346,6 +356,8 @@ static void set_parts(json_t *root, const struct status *status)
 			    status->calibrates ? calibration_of(&status->calibrator) : json_null());
 	json_object_set_new(root, "model", status->learns ? model_of(&status->learner) : json_null());
 	json_object_set_new(root, "archive", status->archives ? archive_of(&status->archive) : json_null());
+	json_object_set_new(root, "registry",
+			    status->has_registry ? registry_of(&status->registry) : json_null());
 	json_object_set_new(root, "audit_log", status->keeps ? log_of(&status->keeper) : json_null());
 	json_object_set_new(root, "receivers", receivers_of(status));
 	json_object_set_new(root, "advisories", advisories_of(status));

@@ -519,7 +519,8 @@ static void show_parts(struct app *app)
 	const struct monitor_view view = {
 		.parts = { app->pipeline, app->source, app->publisher, app->rights, &app->credits,
 			   app->targets, app->judge, app->calibrator, app->learner, app->archive, app->keeper,
-			   app->webhook, app->otlp, &app->reloads, rotation_standing(app->rotation) },
+			   app->webhook, app->otlp, &app->reloads, rotation_standing(app->rotation),
+			   app->registry },
 		.source = source_heartbeat(app->source),
 		.publisher = publisher_heartbeat(app->publisher),
 		.main = &app->main,

@@ -44,21 +44,14 @@ static void each_fault_is_named(void **state)
 	static const struct {
 		const char *code, *name;
 	} expected[] = {
-		{ "partitions_stopped", NULL },
-		{ "reload_refused", NULL },
-		{ "target_away", "stock" },
-		{ "kafka_token_failing", NULL },
-		{ "kafka_certificate_ends", NULL },
-		{ "kafka_restart_needed", NULL },
-		{ "judge_left_alone", "judge" },
-		{ "judge_budget_spent", "second" },
-		{ "calibration_database_away", NULL },
-		{ "archive_database_away", NULL },
-		{ "audit_log_database_away", NULL },
-		{ "audit_log_stopped", NULL },
-		{ "receiver_away", "webhook" },
-		{ "receiver_gone", "other" },
-		{ "drift_open", NULL },
+		{ "partitions_stopped", NULL },	    { "reload_refused", NULL },
+		{ "target_away", "stock" },	    { "kafka_token_failing", NULL },
+		{ "kafka_certificate_ends", NULL }, { "kafka_restart_needed", NULL },
+		{ "registry_away", NULL },	    { "judge_left_alone", "judge" },
+		{ "judge_budget_spent", "second" }, { "calibration_database_away", NULL },
+		{ "archive_database_away", NULL },  { "audit_log_database_away", NULL },
+		{ "audit_log_stopped", NULL },	    { "receiver_away", "webhook" },
+		{ "receiver_gone", "other" },	    { "drift_open", NULL },
 	};
 	struct attention items[ATTENTION_MAX];
 	struct status *status = status_new();
@@ -68,6 +61,7 @@ static void each_fault_is_named(void **state)
 	status->targets[1].up = false;
 	status->tokens.failing = status->kafka_restart_needed = true;
 	status->certificate_ends_ms = status->now_ms + INT64_C(13) * 86400000;
+	status->registry.down = true;
 	status->judges[0].stats.breaker_open = 1;
 	status->judges[1].stats.day_tokens = 100;
 	status->calibrator.database_up = false;
