@@ -39,6 +39,7 @@ struct codec {
 	uint32_t written_ids[RECORD_COUNT_];   /* by which a registry names them; WIRE_CONFLUENT only */
 	codec_resolve_fn resolve;	       /* or NULL */
 	void *resolve_context;
+	void (*release)(void *context);
 	struct named_schemas *named; /* NULL: there is no registry */
 	pthread_mutex_t mutex;	     /* of whoever learns: guards what follows, and adding to `named` */
 	struct codec_writer *learnt;
@@ -190,6 +191,8 @@ void codec_free(struct codec *codec)
 		writer_free(writer);
 		writer = next;
 	}
+	if (codec->release)
+		codec->release(codec->resolve_context);
 	named_schemas_free(codec->named);
 	pthread_mutex_destroy(&codec->mutex);
 	arena_free(codec->arena);
@@ -280,8 +283,10 @@ size_t codec_named_count(const struct codec *codec)
 	return codec->named ? named_schemas_count(codec->named) : 0;
 }
 
-void codec_set_resolver(struct codec *codec, codec_resolve_fn resolve, void *context)
+void codec_set_resolver(struct codec *codec, codec_resolve_fn resolve, void *context,
+			void (*release)(void *context))
 {
+	codec->release = release;
 	codec->resolve = resolve;
 	codec->resolve_context = context;
 }

@@ -60,8 +60,10 @@ size_t codec_named_count(const struct codec *codec);
 typedef err_t (*codec_resolve_fn)(const struct schema_name *name, void *context, struct err_detail *detail);
 
 /* For all records but queries, whose reader has to be told (ERR_SCHEMA_AWAITED) instead, since it must not
- * block. By the owner, while nobody else has the codec. */
-void codec_set_resolver(struct codec *codec, codec_resolve_fn resolve, void *context);
+ * block. By the owner, while nobody else has the codec; `release`, or NULL, is called with the context when
+ * the codec goes. */
+void codec_set_resolver(struct codec *codec, codec_resolve_fn resolve, void *context,
+			void (*release)(void *context));
 
 /* Decodes an input message of any format (told apart by its header, FRAMING_HEADER, and its first bytes) into
  * the arena. JSON is read as from a program (avro/json.h): unknown fields and symbols of newer writers are

@@ -144,12 +144,10 @@ static err_t recompute(const struct audit_recompute_options *options, const stru
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	struct analysed_targets analysed = targets_of(config, arena);
 	const struct recompute_targets targets = { config_digest(config), find_target, &analysed };
-	const struct codec_options codec_options = { .schema_directory = config->kafka.schema_directory,
-						     .max_event_bytes = RECORD_BYTES };
 	const struct recompute_archive source = { archive_reader_model, archive_reader_settings,
 						  archive_reader_has, archive_reader_catalog, archive };
 	struct recompute_totals totals;
-	err_t err = codec_new(&codec_options, &codec, detail);
+	err_t err = settings_codec(config, RECORD_BYTES, false, &codec, detail);
 	if (err)
 		return err;
 	struct recompute_stream *stream = recompute_stream_start(

@@ -272,13 +272,9 @@ static err_t replay_records(const struct calibration_options *options, const str
 	_cleanup_(codec_cleanup) struct codec *codec = NULL;
 	double wish = RANKING_WISH;
 	struct replay_result result;
-	const struct codec_options codec_options = {
-		.schema_directory = config->kafka.schema_directory,
-		.max_event_bytes = REPLAY_RECORD_BYTES,
-	};
 	err_t err = options->accuracy ? parse_accuracy(options->accuracy, &wish, detail) : ERR_OK;
 	if (!err)
-		err = codec_new(&codec_options, &codec, detail);
+		err = settings_codec(config, REPLAY_RECORD_BYTES, false, &codec, detail);
 	if (!err)
 		err = load_model(options, config, &model, detail);
 	if (err)
@@ -353,11 +349,7 @@ static err_t verify_or_rebuild(const struct calibration_options *options, const 
 	bool rebuild = options->action == CALIBRATION_REBUILD;
 	err_t err = settings_kafka(config, arena, &kafka, detail);
 	if (!err)
-		err = codec_new(
-			&(const struct codec_options){ .schema_directory = config->kafka.schema_directory,
-						       .max_event_bytes =
-							       (size_t)config->kafka.max_message_bytes },
-			&codec, detail);
+		err = settings_codec(config, (size_t)config->kafka.max_message_bytes, false, &codec, detail);
 	if (err)
 		return err;
 	const struct rebuild_options request = {

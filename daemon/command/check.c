@@ -7,6 +7,7 @@
 #include "command/check_files.h"
 #include "command/check_http.h"
 #include "command/check_outward.h"
+#include "command/check_registry.h"
 #include "command/check_unit.h"
 #include "command/settings.h"
 #include "common/log.h"
@@ -212,6 +213,11 @@ static void check_audit(struct check *check)
 	check_audit_log(check->config, check->arena, &check->findings);
 }
 
+static void check_schema_registry(struct check *check)
+{
+	check_registry(check->config, &check->findings);
+}
+
 static void check_receivers(struct check *check)
 {
 	check_webhook(&check->config->webhook, &check->findings);
@@ -320,7 +326,8 @@ static void reach_everything(struct check *check)
 	static void (*const before[])(struct check * check) = { check_state, check_http_address,
 								check_writers_schemas, check_kafka };
 	static void (*const after[])(struct check * check) = { check_judge_cache, check_calibration,
-							       check_archive, check_audit, check_receivers };
+							       check_archive,	  check_audit,
+							       check_receivers,	  check_schema_registry };
 	enum { BEFORE = sizeof before / sizeof *before, AFTER = sizeof after / sizeof *after };
 	size_t targets = check->config->targets_count, judges;
 	config_judges(check->config, &judges);

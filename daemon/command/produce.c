@@ -313,15 +313,11 @@ static err_t conclude(const struct produce *produce, err_t err, struct err_detai
 
 static err_t open_codecs(struct produce *produce, struct err_detail *detail)
 {
-	const struct config_kafka *kafka = &produce->config->kafka;
-	const struct codec_options reading = { .output = WIRE_JSON, .max_event_bytes = line_limit(produce) },
-				   writing = { .output = kafka->wire_format == CONFIG_JSON
-								 ? WIRE_JSON
-								 : WIRE_SINGLE_OBJECT,
-					       .schema_directory = kafka->schema_directory,
-					       .max_event_bytes = (size_t)kafka->max_message_bytes };
+	const struct codec_options reading = { .output = WIRE_JSON, .max_event_bytes = line_limit(produce) };
 	err_t err = codec_new(&reading, &produce->reading, detail);
-	return err ? err : codec_new(&writing, &produce->writing, detail);
+	return err ? err
+		   : settings_codec(produce->config, (size_t)produce->config->kafka.max_message_bytes, true,
+				    &produce->writing, detail);
 }
 
 static err_t open_feeder(struct produce *produce, const struct kafka_settings *kafka,

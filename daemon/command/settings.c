@@ -1,5 +1,7 @@
 #include "command/settings.h"
 
+#include <pthread.h>
+
 /* One is cast to the other. */
 _Static_assert((int)CONFIG_POSTGRESQL == (int)TARGET_POSTGRESQL && (int)CONFIG_SQLITE == (int)TARGET_SQLITE &&
 		       (int)CONFIG_MARIADB == (int)TARGET_MARIADB &&
@@ -123,6 +125,117 @@ const struct registry_settings *settings_registry(const struct config *config, s
 		.state_directory = config->pipeline.state_directory,
 	};
 	return settings;
+}
+
+const char *settings_subject(const struct config *config, enum record_id record, struct arena *arena)
+{
+	const char *const topics[] = { [RECORD_QUERY] = config->kafka.input_topic,
+				       [RECORD_SCORED] = config->kafka.scored_topic,
+				       [RECORD_ADVISORY] = config->kafka.advisory_topic,
+				       [RECORD_FEEDBACK] = config->kafka.feedback_topic };
+	_cleanup_(buf_free) struct buf subject = BUF_INIT;
+	registry_subject((enum registry_strategy)config->registry.subject_name_strategy, topics[record],
+			 record, &subject);
+	return arena_strdup(arena, subject.data);
+}
+
+enum wire_format settings_output(const struct config *config)
+{
+	switch (config->kafka.wire_format) {
+	case CONFIG_JSON:
+		return WIRE_JSON;
+	case CONFIG_CONFLUENT:
+		return WIRE_CONFLUENT;
+	case CONFIG_SINGLE_OBJECT:
+		break;
+	}
+	return WIRE_SINGLE_OBJECT;
+}
+
+static err_t learn_id(const struct config *config, struct codec *codec, enum record_id record,
+		      struct err_detail *detail)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	uint32_t id;
+	err_t err =
+		registry_written_id(settings_registry(config, arena), settings_subject(config, record, arena),
+				    record, config->registry.may_register, &id, detail);
+	if (!err)
+		codec_set_written_id(codec, record, id);
+	return err;
+}
+
+err_t settings_written_ids(const struct config *config, struct codec *codec, struct err_detail *detail)
+{
+	err_t err = learn_id(config, codec, RECORD_SCORED, detail);
+	return err ? err : learn_id(config, codec, RECORD_ADVISORY, detail);
+}
+
+/* Asks for schemas on behalf of a command's codec. A registry that cannot be asked is not asked again: a
+ * command that reads a million records would take for ever. */
+struct teacher {
+	struct arena *arena;
+	const struct registry_settings *settings;
+	struct codec *codec;
+	pthread_mutex_t mutex; /* guards what follows */
+	err_t err;
+	struct err_detail detail;
+};
+
+static err_t teach(const struct schema_name *name, void *context, struct err_detail *detail)
+{
+	struct teacher *teacher = context;
+	struct err_detail reason = { "" };
+	pthread_mutex_lock(&teacher->mutex);
+	err_t err = teacher->err;
+	if (!err)
+		err = codec_knows_named(teacher->codec, name)
+			      ? ERR_OK
+			      : registry_teach(teacher->settings, teacher->codec, name, &reason);
+	else
+		reason = teacher->detail;
+	if (err == ERR_SCHEMA_UNAVAILABLE) {
+		teacher->err = err;
+		teacher->detail = reason;
+	}
+	pthread_mutex_unlock(&teacher->mutex);
+	return err ? err_fail(detail, err, "%s", err_message(err, &reason)) : ERR_OK;
+}
+
+static void release_teacher(void *context)
+{
+	struct teacher *teacher = context;
+	pthread_mutex_destroy(&teacher->mutex);
+	arena_free(teacher->arena);
+}
+
+err_t settings_codec(const struct config *config, size_t max_message_bytes, bool writes,
+		     struct codec **ret_codec, struct err_detail *detail)
+{
+	struct arena *arena = arena_new();
+	_cleanup_(codec_cleanup) struct codec *codec = NULL;
+	struct teacher *teacher = ARENA_NEW(arena, struct teacher);
+	teacher->arena = arena;
+	teacher->settings = settings_registry(config, arena);
+	const struct codec_options options = {
+		.output = writes ? settings_output(config) : WIRE_SINGLE_OBJECT,
+		.schema_directory = config->kafka.schema_directory,
+		.max_event_bytes = max_message_bytes,
+		.max_named = teacher->settings ? teacher->settings->max_schemas : 0
+	};
+	err_t err = codec_new(&options, &codec, detail);
+	if (err) {
+		arena_free(arena);
+		return err;
+	}
+	pthread_mutex_init(&teacher->mutex, NULL);
+	teacher->codec = codec;
+	codec_set_resolver(codec, teacher->settings ? teach : NULL, teacher, release_teacher);
+	if (options.output == WIRE_CONFLUENT)
+		err = learn_id(config, codec, RECORD_QUERY, detail);
+	if (!err)
+		*ret_codec = TAKE_PTR(codec);
+	return err;
 }
 
 static struct sql_policy policy_of(const struct config_target *target, struct arena *arena)

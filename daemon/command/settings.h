@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "avro/registry/registry_settings.h"
+#include "avro/registry/registry_subjects.h"
 #include "config/config.h"
 #include "judge/judge.h"
 #include "kafka/client.h"
@@ -16,6 +16,22 @@ err_t settings_kafka(const struct config *config, struct arena *arena, struct ka
 
 /* NULL: no registry is configured. The state directory is the daemon's. */
 const struct registry_settings *settings_registry(const struct config *config, struct arena *arena);
+
+/* The subject of records of that kind in their topic, in the arena. */
+const char *settings_subject(const struct config *config, enum record_id record, struct arena *arena);
+
+/* How outputs are framed. */
+enum wire_format settings_output(const struct config *config);
+
+/* Tells the codec the ids that scored records and advisories are written with (registry_written_id). Blocks.
+ */
+err_t settings_written_ids(const struct config *config, struct codec *codec, struct err_detail *detail);
+
+/* A codec for a command, which asks the registry, where one is configured, for schemas when messages name
+ * them; with kafka.wire_format, if `writes`, for events. The configuration outlives it. As codec_new, and as
+ * registry_written_id. Blocks. */
+err_t settings_codec(const struct config *config, size_t max_message_bytes, bool writes,
+		     struct codec **ret_codec, struct err_detail *detail);
 
 /* Of the memory for events in flight, what messages may take that are fetched before there is room for them:
  * an eighth. The rest is for the events. */

@@ -1,5 +1,6 @@
 #include "command/topic_message.h"
 
+#include "command/settings.h"
 #include "common/base64.h"
 #include "common/terminal.h"
 #include "common/utf8.h"
@@ -47,9 +48,7 @@ err_t topic_message_kind(const char *text, const struct config *config, enum top
 
 err_t topic_message_codec(const struct config *config, struct codec **ret_codec, struct err_detail *detail)
 {
-	const struct codec_options options = { .schema_directory = config->kafka.schema_directory,
-					       .max_event_bytes = MESSAGE_BYTES };
-	return codec_new(&options, ret_codec, detail);
+	return settings_codec(config, MESSAGE_BYTES, false, ret_codec, detail);
 }
 
 err_t topic_message_read(const struct codec *codec, enum topic_kind kind, const rd_kafka_message_t *message,

@@ -301,9 +301,9 @@ static void check_kafka(const struct checker *checker)
 	check_properties(checker, &kafka->properties, "kafka.properties", false);
 	check_properties(checker, &kafka->secret_properties, "kafka.secret_properties", true);
 	check_oauth(checker);
-	if (kafka->wire_format == CONFIG_CONFLUENT)
+	if (kafka->wire_format == CONFIG_CONFLUENT && !checker->config->registry.configured)
 		FAIL(checker, ERR_CONFIG_RANGE, "kafka.wire_format",
-		     "\"confluent\" is not available for outputs yet; use single_object or json");
+		     "\"confluent\" needs a schema registry: the group registry is missing");
 	if (kafka->heartbeat_ms * 3 > kafka->session_timeout_ms)
 		FAIL(checker, ERR_CONFIG_RANGE, "kafka.heartbeat_ms",
 		     "%lld ms is more than a third of session_timeout_ms, %lld ms",

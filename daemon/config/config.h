@@ -75,6 +75,9 @@ struct config_kafka {
 	int64_t max_message_bytes;
 };
 
+/* In the order of the registry's. */
+enum config_strategy { CONFIG_TOPIC_NAME, CONFIG_RECORD_NAME, CONFIG_TOPIC_RECORD_NAME };
+
 struct config_registry {
 	bool configured; /* false: the rest has its defaults */
 	struct conf_strings urls;
@@ -88,6 +91,8 @@ struct config_registry {
 	int64_t wait_ms;
 	int64_t max_waiting_events;
 	int64_t max_waiting_bytes;
+	bool may_register; /* `register` */
+	enum config_strategy subject_name_strategy;
 	int64_t max_schemas;
 };
 

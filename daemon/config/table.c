@@ -3,6 +3,7 @@
 static const char *const deliveries[] = { "exactly_once", "at_least_once", NULL };
 static const char *const wire_formats[] = { "single_object", "confluent", "json", NULL };
 static const char *const client_authentications[] = { "basic", "post", NULL };
+static const char *const strategies[] = { "topic_name", "record_name", "topic_record_name", NULL };
 static const char *const engines[] = {
 	[CONFIG_POSTGRESQL] = "postgresql", [CONFIG_SQLITE] = "sqlite",	   [CONFIG_MARIADB] = "mariadb",
 	[CONFIG_MONGODB] = "mongodb",	    [CONFIG_ENGINES_COUNT] = NULL,
@@ -67,6 +68,18 @@ static const struct conf_setting settings[] = {
 #define BOOL(member, name, standard, flags, sentence)                                                        \
 	SETTING(member, name, CONF_BOOL, NULL, 0, 1, standard, flags, NULL, sentence,                        \
 		FIELD(member, name, bool))
+#define NAMED_BOOL(member, field, name, standard, flags, sentence)                                           \
+	{ GROUP_##member,                                                                                    \
+	  name,                                                                                              \
+	  CONF_BOOL,                                                                                         \
+	  NULL,                                                                                              \
+	  0,                                                                                                 \
+	  1,                                                                                                 \
+	  standard,                                                                                          \
+	  flags,                                                                                             \
+	  NULL,                                                                                              \
+	  sentence,                                                                                          \
+	  FIELD(member, field, bool) },
 #define INT(member, name, unit, min, max, standard, flags, sentence)                                         \
 	SETTING(member, name, CONF_INT, unit, min, max, standard, flags, NULL, sentence,                     \
 		FIELD(member, name, int64_t))

@@ -430,7 +430,24 @@ static void start_registry(struct app *app, const struct registry_settings *sett
 	if (!settings)
 		return;
 	app->registry = registry_start(settings, app->codec);
-	codec_set_resolver(app->codec, resolve_schema, app->registry);
+	codec_set_resolver(app->codec, resolve_schema, app->registry, NULL);
+}
+
+/* The ids of the schemas that outputs are written with; whoever has to register them may take his time. */
+static err_t learn_written_ids(struct app *app, struct err_detail *detail)
+{
+	if (app->config->kafka.wire_format != CONFIG_CONFLUENT)
+		return ERR_OK;
+	static const char what[] = "the schema registry";
+	starting(app, what, NULL);
+	for (;;) {
+		err_t err = settings_written_ids(app->config, app->codec, detail);
+		if (err != ERR_SCHEMA_UNAVAILABLE && err != ERR_SCHEMA_UNKNOWN &&
+		    err != ERR_SCHEMA_INCOMPATIBLE)
+			return err;
+		starting(app, what, err_message(err, detail));
+		usleep(AGAIN_MS * 1000);
+	}
 }
 
 static err_t start_parts(void *context, struct err_detail *detail)
@@ -439,7 +456,7 @@ static err_t start_parts(void *context, struct err_detail *detail)
 	const struct config *config = app->config;
 	const struct registry_settings *registry = settings_registry(config, app->arena);
 	const struct codec_options codec = {
-		.output = config->kafka.wire_format == CONFIG_JSON ? WIRE_JSON : WIRE_SINGLE_OBJECT,
+		.output = settings_output(config),
 		.schema_directory = config->kafka.schema_directory,
 		.max_event_bytes = (size_t)config->kafka.max_message_bytes,
 		.max_named = registry ? registry->max_schemas : 0,
@@ -451,6 +468,8 @@ static err_t start_parts(void *context, struct err_detail *detail)
 		err = settings_kafka(config, app->arena, &app->kafka, detail);
 	if (!err)
 		err = codec_new(&codec, &app->codec, detail);
+	if (!err)
+		err = learn_written_ids(app, detail);
 	if (!err)
 		start_registry(app, registry);
 	if (!err)

@@ -3,6 +3,7 @@
 import base64
 import json
 import struct
+import subprocess
 import time
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import conftest
 import events
 import schema_registry
+from daemon import BINARY
 from network import Link
 from servers import headers_of
 
@@ -220,6 +222,56 @@ def test_who_we_are_and_where_else_to_ask(rig, registry, tmp_path):
     password.write_text("second\n")
     assert ids_of(rig.scored(2)) == sorted(event["event_id"] for event in sent)
     server.close()
+
+
+def command(daemon, *arguments, stdin=""):
+    done = subprocess.run([BINARY, *arguments, "--config", daemon.config_file], input=stdin, capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_outputs_are_read_by_confluents_deserializer(rig, registry, topics):
+    """Only once their schemas are registered, which the start waits for and `check` tells; commands read and write the form."""
+    rig.topics = topics(1)
+    settings = rig.topics.settings(rig.kafka, wire_format="confluent")
+    daemon = rig.make({"kafka": settings, "registry": {"urls": (registry.url,)}, "pipeline": {"workers": 2}})
+    daemon.start(ready_timeout=None)
+    assert f"{rig.topics.scored}-value" in wait_for(lambda: daemon.status(), "registry.register")
+    status, said = command(daemon, "check")
+    assert status != 0 and f"subject {rig.topics.scored}-value: it does not have our schema" in said
+    daemon.terminate()
+    daemon.config["registry"]["register"] = True
+    daemon.write_config()
+    _, said = command(daemon, "check")
+    assert "our schema is registered at the next start" in said
+    daemon.start()
+    sent = [events.sure("SELECT FROM WHERE") for _ in range(3)]
+    rig.send(registry.encode(rig.topics.input, sent))
+    scored = rig.kafka.read(rig.topics.scored, 3)
+    assert all(message.value()[0] == 0 for message in scored)
+    found = registry.decode(rig.topics.scored, [message.value() for message in scored])
+    assert sorted(record["event_id"] for record in found) == sorted(event["event_id"] for event in sent)
+    advised = registry.decode(rig.topics.advisory, [message.value() for message in rig.kafka.read(rig.topics.advisory, 3)])
+    assert {record["event_id"] for record in advised} == {event["event_id"] for event in sent}
+    assert command(daemon, "produce", stdin='{"sql": "SELECT 1", "event_id": "by-hand"}\n')[0] == 0
+    assert rig.kafka.read(rig.topics.input, 4)[-1].value()[:1] == b"\0"
+    rig.kafka.read(rig.topics.scored, 4)
+    status, said = command(daemon, "show", "by-hand", "--since", "1h")
+    assert status == 0 and "by-hand" in said
+    status, said = command(daemon, "check")
+    assert f"subject {rig.topics.input}-value" in said and f"ok      schema registry, subject {rig.topics.scored}-value" in said, said
+
+
+def test_an_incompatible_subject_is_said(rig, registry, topics):
+    rig.topics = topics(1)
+    subject = f"{rig.topics.scored}-value"
+    registry.register(subject, {"type": "record", "name": "ScoredQuery", "namespace": "io.assayd", "fields": [{"name": "event_id", "type": "int"}]})
+    daemon = rig.make({"kafka": rig.topics.settings(rig.kafka, wire_format="confluent"), "registry": {"urls": (registry.url,), "register": True}})
+    daemon.write_config()
+    status, said = command(daemon, "check")
+    assert status != 0 and f"subject {subject}: our schema is not compatible" in said
+    daemon.config["registry"]["subject_name_strategy"] = "record_name"
+    daemon.start()
+    assert registry.ask("/subjects/io.assayd.ScoredQuery/versions") == [1]
 
 
 def test_the_header_form_is_read(rig, registry):

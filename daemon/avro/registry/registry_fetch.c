@@ -64,6 +64,16 @@ struct registry_fetch *registry_fetch_new(const struct schema_name *name)
 	return fetch;
 }
 
+struct registry_fetch *registry_fetch_new_latest(const char *subject)
+{
+	struct registry_fetch *fetch = registry_fetch_new(&(const struct schema_name){ .id = 0 });
+	buf_reset(&fetch->path);
+	buf_append_text(&fetch->path, "/subjects/");
+	registry_escape(subject, strlen(subject), &fetch->path);
+	buf_append_text(&fetch->path, "/versions/latest");
+	return fetch;
+}
+
 void registry_fetch_free(struct registry_fetch *fetch)
 {
 	if (!fetch)

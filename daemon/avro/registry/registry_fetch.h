@@ -12,6 +12,9 @@ struct registry_fetch;
 
 /* The caller owns it. */
 struct registry_fetch *registry_fetch_new(const struct schema_name *name);
+
+/* The same of the newest version of a subject. */
+struct registry_fetch *registry_fetch_new_latest(const char *subject);
 void registry_fetch_free(struct registry_fetch *fetch);
 
 /* What is to be asked for next. */

@@ -866,7 +866,7 @@ static void test_confluent_output(void **state)
 	/* another one asks */
 	assert_int_equal(codec_decode_advisory(reader, message.data, message.len, arena, &back, &detail),
 			 ERR_SCHEMA_AWAITED);
-	codec_set_resolver(reader, teach, reader);
+	codec_set_resolver(reader, teach, reader, NULL);
 	assert_int_equal(codec_decode_advisory(reader, message.data, message.len, arena, &back, &detail),
 			 ERR_OK);
 	assert_true(str_is(back->event_id, "e"));

@@ -454,7 +454,7 @@ static const struct {
 	  "client_id = \"b\"; client_secret_file = \"c\"; }; };",
 	  ERR_CONFIG_RANGE, ":2: kafka.oauth.token_url: ", "a user or a password" },
 	{ "kafka: {\n wire_format = \"confluent\"; };", ERR_CONFIG_RANGE,
-	  ":2: kafka.wire_format: ", "not available" },
+	  ":2: kafka.wire_format: ", "registry is missing" },
 	/* registry */
 	{ "registry: { user = \"u\"; };", ERR_CONFIG_MISSING, ":1: registry: ", "urls is missing" },
 	{ "registry: { urls = ( \"http://a\",\n\"ftp://b\" ); };", ERR_CONFIG_RANGE,

@@ -1,0 +1,234 @@
+#include "avro/registry/registry_subjects.h"
+
+#include "avro/registry/registry_fetch.h"
+#include "avro/registry/registry_store.h"
+#include "avro/schema_tree.h"
+
+#include <jansson.h>
+
+enum { ROUND_MS = 100 };
+
+/* ---- one request ---- */
+
+/* Asks one address after the other until one answers; what became of the last is in the request. */
+static void ask(const struct registry_settings *settings, struct registry_request *request)
+{
+	struct registry_http *http = registry_http_new(settings);
+	for (request->url = 0; request->url < settings->urls_count; request->url++) {
+		struct list finished = LIST_INIT(finished);
+		registry_http_start(http, request);
+		while (list_empty(&finished))
+			registry_http_run(http, ROUND_MS, &finished);
+		if (request->status > 0 && request->status < 500 && request->status != 429)
+			break;
+	}
+	registry_http_free(http);
+}
+
+/* ERR_OK: answered, with 200 or with an absence (`*ret_absent`). */
+static err_t ask_for(const struct registry_settings *settings, struct registry_request *request,
+		     bool *ret_absent, struct err_detail *detail)
+{
+	struct err_detail reason = { "" };
+	ask(settings, request);
+	*ret_absent = false;
+	if (request->status == 200)
+		return ERR_OK;
+	*ret_absent = registry_failure(request, &reason) == REGISTRY_ABSENT;
+	if (*ret_absent)
+		return ERR_OK;
+	return err_fail(detail, ERR_SCHEMA_UNAVAILABLE, "the schema registry %s: %s",
+			settings->urls[request->url < settings->urls_count ? request->url : 0],
+			reason.message);
+}
+
+static void append_path(const char *before, const char *subject, const char *behind, struct buf *out)
+{
+	buf_append_text(out, before);
+	registry_escape(subject, strlen(subject), out);
+	buf_append_text(out, behind);
+}
+
+/* {"schema": "…"} */
+static void append_body(enum record_id record, struct buf *out)
+{
+	str_t schema = builtin_schema(record);
+	json_t *body = json_object();
+	json_object_set_new(body, "schema", json_stringn(schema.ptr, schema.len));
+	char *text = json_dumps(body, JSON_COMPACT);
+	json_decref(body);
+	if (!text)
+		abort();
+	buf_append_text(out, text);
+	free(text);
+}
+
+/* ---- subjects ---- */
+
+static void append_record_name(enum record_id record, struct buf *out)
+{
+	struct schema *schema;
+	if (schema_parse(builtin_schema(record), &schema, NULL))
+		abort(); /* it is compiled in */
+	buf_append_str(out, schema->root->name);
+	schema_free(schema);
+}
+
+void registry_subject(enum registry_strategy strategy, const char *topic, enum record_id record,
+		      struct buf *out)
+{
+	if (strategy != REGISTRY_RECORD_NAME)
+		buf_append_text(out, topic);
+	if (strategy == REGISTRY_TOPIC_RECORD_NAME)
+		buf_append_char(out, '-');
+	if (strategy == REGISTRY_TOPIC_NAME)
+		buf_append_text(out, "-value");
+	else
+		append_record_name(record, out);
+}
+
+static err_t look_compatible(const struct registry_settings *settings, const char *subject, const char *body,
+			     struct registry_standing *standing, struct err_detail *detail)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	_cleanup_(buf_free) struct buf path = BUF_INIT;
+	struct registry_request request = { .body = body };
+	bool absent;
+	str_t why = STR_NONE;
+	append_path("/compatibility/subjects/", subject, "/versions/latest?verbose=true", &path);
+	request.path = path.data;
+	err_t err = ask_for(settings, &request, &absent, detail);
+	standing->compatible = absent; /* there is nothing to be compatible with */
+	if (!err && !absent)
+		err = registry_answer_compatible(buf_str(&request.answer), arena, &standing->compatible, &why,
+						 detail);
+	snprintf(standing->why, sizeof standing->why, STR_FMT, STR_ARG(why));
+	registry_request_free(&request);
+	return err ? ERR_SCHEMA_UNAVAILABLE : ERR_OK;
+}
+
+err_t registry_look(const struct registry_settings *settings, const char *subject, enum record_id record,
+		    struct registry_standing *ret_standing, struct err_detail *detail)
+{
+	_cleanup_(buf_free) struct buf path = BUF_INIT, body = BUF_INIT;
+	struct registry_standing standing = { 0 };
+	bool absent;
+	append_path("/subjects/", subject, "", &path);
+	append_body(record, &body);
+	struct registry_request request = { .path = path.data, .body = body.data };
+	err_t err = ask_for(settings, &request, &absent, detail);
+	if (!err && !absent) {
+		standing.id = (uint32_t)registry_answer_number(buf_str(&request.answer), "id");
+		if (!standing.id)
+			err = err_fail(detail, ERR_SCHEMA_UNAVAILABLE,
+				       "the schema registry names no id for %s", subject);
+	}
+	registry_request_free(&request);
+	if (!err && absent)
+		err = look_compatible(settings, subject, body.data, &standing, detail);
+	if (!err)
+		*ret_standing = standing;
+	return err;
+}
+
+static err_t register_schema(const struct registry_settings *settings, const char *subject,
+			     enum record_id record, uint32_t *ret_id, struct err_detail *detail)
+{
+	_cleanup_(buf_free) struct buf path = BUF_INIT, body = BUF_INIT;
+	bool absent;
+	append_path("/subjects/", subject, "/versions", &path);
+	append_body(record, &body);
+	struct registry_request request = { .path = path.data, .body = body.data };
+	err_t err = ask_for(settings, &request, &absent, detail);
+	*ret_id = err ? 0 : (uint32_t)registry_answer_number(buf_str(&request.answer), "id");
+	if (!err && !*ret_id)
+		err = err_fail(detail, ERR_SCHEMA_UNAVAILABLE,
+			       "the schema registry does not take our schema for %s", subject);
+	registry_request_free(&request);
+	return err;
+}
+
+static err_t find_id(const struct registry_settings *settings, const char *subject, enum record_id record,
+		     bool may_register, uint32_t *ret_id, struct err_detail *detail)
+{
+	struct registry_standing standing;
+	const char *name = builtin_record(record)->name;
+	err_t err = registry_look(settings, subject, record, &standing, detail);
+	if (err)
+		return err;
+	*ret_id = standing.id;
+	if (standing.id)
+		return ERR_OK;
+	if (!standing.compatible)
+		return err_fail(
+			detail, ERR_SCHEMA_INCOMPATIBLE,
+			"our schema of %s is not compatible with what the subject %s has%s%s; change the "
+			"subject's compatibility, or registry.subject_name_strategy",
+			name, subject, standing.why[0] ? ": " : "", standing.why);
+	if (!may_register)
+		return err_fail(
+			detail, ERR_SCHEMA_UNKNOWN,
+			"the schema registry does not have our schema of %s under the subject %s; register "
+			"it there, or set registry.register",
+			name, subject);
+	return register_schema(settings, subject, record, ret_id, detail);
+}
+
+err_t registry_written_id(const struct registry_settings *settings, const char *subject,
+			  enum record_id record, bool may_register, uint32_t *ret_id,
+			  struct err_detail *detail)
+{
+	str_t schema = builtin_schema(record);
+	struct registry_store *store =
+		registry_store_new(settings->state_directory, settings->urls, settings->urls_count);
+	err_t err = find_id(settings, subject, record, may_register, ret_id, detail);
+	if (!err)
+		registry_store_write_id(store, subject, schema, *ret_id, NULL);
+	if (err == ERR_SCHEMA_UNAVAILABLE && (*ret_id = registry_store_id(store, subject, schema)))
+		err = ERR_OK;
+	registry_store_free(store);
+	return err;
+}
+
+/* ---- schemas ---- */
+
+static err_t fetch_all(const struct registry_settings *settings, struct registry_fetch *fetch,
+		       struct err_detail *detail)
+{
+	enum registry_outcome outcome = REGISTRY_MORE;
+	struct err_detail reason = { "" };
+	while (outcome == REGISTRY_MORE) {
+		struct registry_request request = { .path = registry_fetch_path(fetch) };
+		ask(settings, &request);
+		outcome = registry_fetch_take(fetch, &request, &reason);
+		registry_request_free(&request);
+	}
+	if (outcome == REGISTRY_COMPLETE)
+		return ERR_OK;
+	err_t err = outcome == REGISTRY_ABSENT	  ? ERR_SCHEMA_UNKNOWN
+		    : outcome == REGISTRY_REFUSED ? ERR_SCHEMA_INCOMPATIBLE
+						  : ERR_SCHEMA_UNAVAILABLE;
+	return err_fail(detail, err, "the schema registry: %s", reason.message);
+}
+
+err_t registry_latest(const struct registry_settings *settings, const char *subject, struct buf *out,
+		      struct err_detail *detail)
+{
+	struct registry_fetch *fetch = registry_fetch_new_latest(subject);
+	err_t err = fetch_all(settings, fetch, detail);
+	if (!err)
+		buf_append_str(out, registry_fetch_schema(fetch));
+	registry_fetch_free(fetch);
+	return err;
+}
+
+err_t registry_teach(const struct registry_settings *settings, struct codec *codec,
+		     const struct schema_name *name, struct err_detail *detail)
+{
+	struct registry_fetch *fetch = registry_fetch_new(name);
+	err_t err = fetch_all(settings, fetch, detail);
+	if (!err)
+		err = codec_learn_named(codec, name, registry_fetch_schema(fetch), detail);
+	registry_fetch_free(fetch);
+	return err;
+}

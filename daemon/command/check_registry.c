@@ -1,0 +1,84 @@
+#include "command/check_registry.h"
+
+#include "command/settings.h"
+
+/* Whether one address answers. */
+static bool check_url(const struct config *config, const struct registry_settings *settings, size_t index,
+		      struct findings *findings)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct registry_settings one = *settings;
+	struct registry_standing standing;
+	struct err_detail detail = { "" };
+	one.urls = &settings->urls[index];
+	one.urls_count = 1;
+	const char *subject = settings_subject(config, RECORD_QUERY, arena);
+	err_t err = registry_look(&one, subject, RECORD_QUERY, &standing, &detail);
+	findings_tried(findings, arena_printf(arena, "schema registry %s", settings->urls[index]).ptr, err,
+		       &detail);
+	return err == ERR_OK;
+}
+
+/* Producers may use others, too; the newest is what is known of them. */
+static void check_input(const struct config *config, const struct registry_settings *settings,
+			struct findings *findings)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	_cleanup_(buf_free) struct buf schema = BUF_INIT;
+	_cleanup_(codec_cleanup) struct codec *codec = NULL;
+	const struct schema_name name = { .id = 1 };
+	struct err_detail detail = { "" };
+	const char *subject = settings_subject(config, RECORD_QUERY, arena);
+	const char *what = arena_printf(arena, "schema registry, subject %s", subject).ptr;
+	err_t err = registry_latest(settings, subject, &schema, &detail);
+	if (err == ERR_SCHEMA_UNKNOWN) {
+		findings_none(findings, what, "it is not there yet: the first producer registers its schema");
+		return;
+	}
+	if (!err)
+		err = codec_new(&(const struct codec_options){ .max_named = 1 }, &codec, &detail);
+	if (!err)
+		err = codec_learn_named(codec, &name, buf_str(&schema), &detail);
+	findings_tried(findings, what, err, &detail);
+}
+
+static void check_output(const struct config *config, const struct registry_settings *settings,
+			 enum record_id record, struct findings *findings)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct registry_standing standing;
+	struct err_detail detail = { "" };
+	const char *subject = settings_subject(config, record, arena);
+	const char *what = arena_printf(arena, "schema registry, subject %s", subject).ptr;
+	err_t err = registry_look(settings, subject, record, &standing, &detail);
+	if (!err && !standing.id && !standing.compatible)
+		err = err_fail(&detail, ERR_SCHEMA_INCOMPATIBLE,
+			       "our schema is not compatible with what it has%s%s; change the subject's "
+			       "compatibility, or registry.subject_name_strategy",
+			       standing.why[0] ? ": " : "", standing.why);
+	else if (!err && !standing.id && !config->registry.may_register)
+		err = err_fail(&detail, ERR_SCHEMA_UNKNOWN,
+			       "it does not have our schema (%s); register that there, or set "
+			       "registry.register",
+			       builtin_record(record)->name);
+	findings_tried(findings, what, err, &detail);
+	if (!err && !standing.id)
+		findings_lines(findings, FINDING_NOTE, what,
+			       STR("our schema is registered at the next start"));
+}
+
+void check_registry(const struct config *config, struct findings *findings)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	const struct registry_settings *settings = settings_registry(config, arena);
+	bool answers = false;
+	for (size_t i = 0; settings && i < settings->urls_count; i++)
+		answers |= check_url(config, settings, i, findings);
+	if (!answers)
+		return;
+	check_input(config, settings, findings);
+	if (config->kafka.wire_format != CONFIG_CONFLUENT)
+		return;
+	check_output(config, settings, RECORD_SCORED, findings);
+	check_output(config, settings, RECORD_ADVISORY, findings);
+}
