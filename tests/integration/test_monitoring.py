@@ -57,7 +57,7 @@ def busy(rig, receiver, tmp_path):
     subprocess.run([BINARY, "audit", "key", "example.com/log", "--output", key], check=True, capture_output=True, timeout=60)
     rig.start(partitions=2, calibration={"model": "map"}, audit={"log": True, "key_file": str(key)},
               webhook={"url": receiver.url, "secret_file": str(secret)},
-              otlp={"endpoint": receiver.base})
+              otlp={"endpoint": receiver.base}, registry={"urls": ("http://127.0.0.1:1",)})
     made = [events.sure(application=name, question=f"Question {number}?", target="shop", **fields)
             for number, (name, fields) in enumerate([("sales", {}), ("sales", {"ground_truth": {"sql": events.CITY_COUNT}}),
                                                      ("sales", {"ground_truth": {"sql": events.TOTAL}}), (HOSTILE, {})])]
