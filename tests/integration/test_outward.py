@@ -17,6 +17,7 @@ import uuid
 import pytest
 import yaml
 
+import certificates
 import events
 import pypi
 import wire
@@ -325,6 +326,21 @@ def test_check_says_what_is_wrong(outward, config_file):  # noqa: F811
     done = check()
     outward.receiver.resume()
     assert any("webhook.url: the receiver cannot be reached" in line for line in found(done, "error")), done.stdout
+
+
+def test_certificates_are_verified(kafka, topics, make_daemon, config_file, tmp_path):  # noqa: F811
+    folder = certificates.make(tmp_path)
+    with contextlib.closing(Receiver(folder / "server.pem")) as receiver:
+        outward = Outward(kafka, topics, make_daemon, receiver, tmp_path)
+        done = assayd("check", "--config", config_file(outward.config(ca_file=str(folder / "other_ca.pem"))))
+        assert any("webhook.url" in line and "certificate" in line for line in found(done, "error")), done.stdout
+        daemon = started(outward, ca_file=str(folder / "other_ca.pem"))
+        [name] = outward.send()
+        await_attention(daemon, "receiver_away")
+        daemon.terminate()
+        assert receiver.requests() == []
+        outward.make(ca_file=str(folder / "ca.pem")).start()
+        assert set(outward.taken(1)) == {name}
 
 
 # ---- OpenTelemetry ----

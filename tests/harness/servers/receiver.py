@@ -4,6 +4,7 @@ request, and every request can be looked at. It may be taken away and brought ba
 import dataclasses
 import http.server
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -75,8 +76,10 @@ class Server(http.server.ThreadingHTTPServer):
 class Receiver:
     """`answer` maps a Request to a Reply."""
 
-    def __init__(self):
+    def __init__(self, certificate=None):
+        """`certificate`: a file with key and certificate of localhost; else there is no TLS."""
         self.answer = lambda request: Reply()
+        self._certificate = certificate
         self._lock = threading.Condition()
         self._requests = []
         self._server = None
@@ -86,11 +89,11 @@ class Receiver:
 
     @property
     def url(self):
-        return f"http://127.0.0.1:{self.port}/hook"
+        return f"{self.base}/hook"
 
     @property
     def base(self):
-        return f"http://127.0.0.1:{self.port}"
+        return f"https://localhost:{self.port}" if self._certificate else f"http://127.0.0.1:{self.port}"
 
     def script(self, *replies):
         """Answers the next requests so, and then 200."""
@@ -123,6 +126,10 @@ class Receiver:
 
     def resume(self):
         self._server = Server(("127.0.0.1", self.port), self._handler)
+        if self._certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(self._certificate)
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
         self.port = self._server.server_port
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
