@@ -2,6 +2,7 @@
 daemon's configuration says to each. Who comes in needs permissions; `kafka.bootstrap` is for the tests, which need none."""
 
 import pathlib
+import threading
 
 import certificates
 from permissions import GROUP, READ, TOPIC, TRANSACTIONAL_ID, WRITE, Permissions
@@ -44,7 +45,7 @@ class Secured:
             "plain": "SASL_SSL", "scram512": "SASL_SSL", "oauth": "SASL_SSL", "expired": "SSL", "elsewhere": "SSL"})
         self.kafka.set_password(USER, PASSWORD, "SCRAM-SHA-512")
         self.tokens = TokenServer(self.issuer, pathlib.Path(folder) / "server.pem")
-        self._permissions = Permissions(self.kafka.bootstrap)
+        self._permissions, self._asking = Permissions(self.kafka.bootstrap), threading.Lock()
 
     def file(self, name, text):
         """A secret's file."""
@@ -93,10 +94,12 @@ class Secured:
 
     def grant(self, principal, made):
         """All that a daemon with these topics needs."""
-        self._permissions.grant(principal, *self._rights(made))
+        with self._asking:
+            self._permissions.grant(principal, *self._rights(made))
 
     def take(self, principal, *rights):
-        self._permissions.take(principal, *rights)
+        with self._asking:
+            self._permissions.take(principal, *rights)
 
     def close(self):
         self._permissions.close()
