@@ -31,7 +31,7 @@ suite(registry 120 COVERS avro/registry/registry avro/registry/registry_http avr
 suite(refusals 180)
 suite(restart 400)
 suite(rights 400)
-suite(security 300 SANITIZED COVERS kafka/security kafka/token_fetch kafka/token_keeper)
+suite(security 300 COVERS kafka/security kafka/token_fetch kafka/token_keeper)
 suite(service 600 COVERS service/app service/background_task service/notify service/rotation)
 suite(stops 300 COVERS kafka/stops)
 suite(topics_shown 180 COVERS command/key_finder command/remembered command/show command/tail command/topic_message)
