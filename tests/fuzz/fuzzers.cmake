@@ -1,15 +1,15 @@
-fuzzer(audit proof 10) # small: soon through
+fuzzer(audit proof)
 fuzzer(avro decode)
 fuzzer(avro json)
 fuzzer(avro resolve)
 fuzzer(calibration replay)
 fuzzer(compare rows)
 fuzzer(config text)
-fuzzer(judge provider 10) # small: soon through
+fuzzer(judge provider)
 fuzzer(judge reply)
 fuzzer(kafka offsets)
-fuzzer(kafka receipts 10) # small: soon through
-fuzzer(kafka token 10)
+fuzzer(kafka receipts)
+fuzzer(kafka token)
 fuzzer(sql analyse)
 fuzzer(sql catalog)
 fuzzer(sql mysql)

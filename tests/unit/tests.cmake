@@ -85,7 +85,7 @@ unit_test(calibration/learn/learner THREADS WAITS
   COVERS calibration/learn/* calibration/store/examples calibration/store/retention
   WITH harness_counting harness_database_server)
 
-unit_test(calibration/learn/learner_rules THREADS WAITS
+unit_test(calibration/learn/learner_rules WAITS
   COVERS calibration/learn/* calibration/store/rules calibration/store/retention
   WITH harness_counting harness_database_server)
 
@@ -316,18 +316,18 @@ unit_test(sql/sqlite/sqlite COVERS sql/sqlite/* common/nearest)
 unit_test(sql/sqlite/sqlite_corpora COVERS sql/sqlite/*)
 unit_test(sql/sqlite/sqlite_predictions COVERS sql/sqlite/*)
 
-unit_test(target/attacks THREADS WAITS COVERS target/postgresql target/validation)
+unit_test(target/attacks WAITS COVERS target/postgresql target/validation)
 unit_test(target/cancel THREADS WAITS COVERS target/query_canceller target/workers)
-unit_test(target/candidates THREADS WAITS COVERS target/validation_candidates)
+unit_test(target/candidates WAITS COVERS target/validation_candidates)
 unit_test(target/catalogs THREADS WAITS COVERS target/catalogs)
 unit_test(target/confine PLAIN WAITS COVERS target/confine target/confine_calls target/confine_files)
 unit_test(target/faults PLAIN WAITS COVERS target/supervisor target/workers)
-unit_test(target/mariadb THREADS WAITS
+unit_test(target/mariadb WAITS
   COVERS target/mariadb target/mariadb_check target/mariadb_session target/settings)
 unit_test(target/mariadb_attacks PLAIN WAITS COVERS target/mariadb)
 unit_test(target/mariadb_tls THREADS WAITS COVERS target/mariadb_session)
-unit_test(target/mariadb_values THREADS WAITS COVERS target/mariadb_cells)
-unit_test(target/message THREADS WAITS COVERS target/message)
+unit_test(target/mariadb_values WAITS COVERS target/mariadb_cells)
+unit_test(target/message WAITS COVERS target/message)
 unit_test(target/metamorphic PLAIN WAITS
   COVERS target/validation target/validation_ties
   SOURCES unit/target/metamorphic_trial.c WITH harness_result_oracle)
@@ -335,15 +335,15 @@ unit_test(target/metamorphic_alternatives PLAIN WAITS
   COVERS target/validation target/validation_doubt
   SOURCES unit/target/metamorphic_trial.c WITH harness_result_oracle)
 unit_test(target/metamorphic_engines PLAIN WAITS COVERS target/engine target/validation)
-unit_test(target/over_limit THREADS WAITS COVERS target/any_rows target/validation_full target/validation_state)
-unit_test(target/own_equal THREADS WAITS COVERS target/validation_doubt target/validation_inner)
-unit_test(target/postgresql THREADS WAITS
+unit_test(target/over_limit WAITS COVERS target/any_rows target/validation_full target/validation_state)
+unit_test(target/own_equal WAITS COVERS target/validation_doubt target/validation_inner)
+unit_test(target/postgresql WAITS
   COVERS target/check target/postgresql target/postgresql_session target/result)
 unit_test(target/runaway PLAIN WAITS COVERS target/workers)
-unit_test(target/sort_keys THREADS WAITS COVERS target/validation_ties)
-unit_test(target/sqlite THREADS WAITS COVERS target/sqlite target/sqlite_log)
-unit_test(target/stream THREADS WAITS
+unit_test(target/sort_keys WAITS COVERS target/validation_ties)
+unit_test(target/sqlite WAITS COVERS target/sqlite target/sqlite_log)
+unit_test(target/stream WAITS
   COVERS target/stream compare/contents compare/members compare/sample compare/similar compare/sketch)
 unit_test(target/supervisor THREADS WAITS
   COVERS target/supervisor target/targets target/tries target/worker target/worker_process target/workers common/clock)
-unit_test(target/truth_cache THREADS WAITS COVERS target/truth_cache)
+unit_test(target/truth_cache WAITS COVERS target/truth_cache)
