@@ -48,11 +48,16 @@ def all_published(rows):
     return len(rows) == 1 and rows[0][-1]
 
 
-def advisories(rig, count):
-    """Advisories of drift with their messages."""
-    found = [(message, wire.ADVISORY.decode(message.value())) for message in
-             rig.kafka.read(rig.topics.advisory, count, 30, settle=0.5)]
-    return [(message, advisory) for message, advisory in found if advisory["kind"] == "CALIBRATION_DRIFT"]
+def advisories(rig, count, timeout=60):
+    """Advisories of drift with their messages, once there are as many; those of events lie between them."""
+    deadline = time.monotonic() + timeout
+    while True:
+        found = [(message, wire.ADVISORY.decode(message.value())) for message in rig.kafka.read(rig.topics.advisory)]
+        drift = [(message, advisory) for message, advisory in found if advisory["kind"] == "CALIBRATION_DRIFT"]
+        if len(drift) >= count:
+            return drift
+        assert time.monotonic() < deadline, [advisory["kind"] for _, advisory in found]
+        time.sleep(0.2)
 
 
 def await_listed(rig, applications, timeout=60):
