@@ -5,6 +5,7 @@
 #include "avro/codec.h"
 #include "command/check_audit.h"
 #include "command/check_outward.h"
+#include "command/check_registry.h"
 #include "command/settings.h"
 #include "common/pem.h"
 #include "common/secret.h"
@@ -330,4 +331,7 @@ void check_files(const struct config *config, const struct conf_problems *proble
 	check_databases(&files);
 	check_audit(&files);
 	check_receivers(&files);
+	if (config->registry.configured && !IS_WRONG(&files, "registry", "password_file", "token_file",
+						     "ca_file", "certificate_file", "key_file"))
+		check_registry_files(&config->registry, findings);
 }

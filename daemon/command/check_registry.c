@@ -1,6 +1,45 @@
 #include "command/check_registry.h"
 
 #include "command/settings.h"
+#include "common/pem.h"
+#include "common/secret.h"
+
+static const char files_title[] = "schema registry files";
+
+static bool is_good(const char *setting, err_t err, const struct err_detail *reason,
+		    struct findings *findings)
+{
+	struct err_detail detail;
+	if (!err)
+		return true;
+	err_fail(&detail, err, "registry.%s: %s", setting, err_message(err, reason));
+	findings_tried(findings, files_title, err, &detail);
+	return false;
+}
+
+bool check_registry_files(const struct config_registry *registry, struct findings *findings)
+{
+	_cleanup_(secret_free) char *password = NULL, *token = NULL;
+	const char *certificate = registry->certificate_file;
+	const char *key = registry->key_file ? registry->key_file : certificate;
+	struct err_detail reason = { "" };
+	bool good = true;
+	if (registry->password_file)
+		good &= is_good("password_file", secret_read(registry->password_file, &password, &reason),
+				&reason, findings);
+	if (registry->token_file)
+		good &= is_good("token_file", secret_read(registry->token_file, &token, &reason), &reason,
+				findings);
+	if (registry->ca_file)
+		good &= is_good("ca_file", pem_check_certificates(registry->ca_file, &reason), &reason,
+				findings);
+	if (certificate)
+		good &= is_good("certificate_file", pem_check_pair(certificate, key, NULL, &reason), &reason,
+				findings);
+	if (good)
+		findings_ok(findings, files_title);
+	return good;
+}
 
 /* Whether one address answers. */
 static bool check_url(const struct config *config, const struct registry_settings *settings, size_t index,
@@ -72,7 +111,9 @@ void check_registry(const struct config *config, struct findings *findings)
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	const struct registry_settings *settings = settings_registry(config, arena);
 	bool answers = false;
-	for (size_t i = 0; settings && i < settings->urls_count; i++)
+	if (!settings || !check_registry_files(&config->registry, findings))
+		return;
+	for (size_t i = 0; i < settings->urls_count; i++)
 		answers |= check_url(config, settings, i, findings);
 	if (!answers)
 		return;

@@ -5,5 +5,9 @@
 #include "command/findings.h"
 #include "config/config.h"
 
-/* Blocks, for the deadline of some requests. One thread. */
+/* The secrets and the files of TLS that it names; false where some of it is wrong, which is told. Blocks on
+ * files alone. */
+bool check_registry_files(const struct config_registry *registry, struct findings *findings);
+
+/* These, and the registry. Blocks, for the deadline of some requests. One thread. */
 void check_registry(const struct config *config, struct findings *findings);

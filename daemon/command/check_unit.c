@@ -152,6 +152,13 @@ static void collect(const struct config *config, struct unit_places *places)
 	}
 	if (config->audit.log)
 		add_audit_log(places, &config->audit);
+	if (config->registry.configured) {
+		add(places, "registry.password_file", config->registry.password_file, false);
+		add(places, "registry.token_file", config->registry.token_file, false);
+		add(places, "registry.ca_file", config->registry.ca_file, false);
+		add(places, "registry.certificate_file", config->registry.certificate_file, false);
+		add(places, "registry.key_file", config->registry.key_file, false);
+	}
 	if (config->webhook.configured) {
 		add(places, "webhook.secret_file", config->webhook.secret_file, false);
 		add(places, "webhook.ca_file", config->webhook.ca_file, false);

@@ -484,7 +484,7 @@ def test_the_environment_names_no_server(postgres, config_file):
         "PGTZ" in warning and "PGSSLMODE" not in warning, done
 
 
-def test_check_looks_for_services_and_files_of_databases(certificate_folder, config_file, tmp_path):
+def test_check_looks_for_services_and_files_of_tls(certificate_folder, config_file, tmp_path):
     (tmp_path / "services").write_text("# ours\n[shop]\nhost=192.0.2.1\n")
     at = certificate_folder
     names = {
@@ -499,11 +499,16 @@ def test_check_looks_for_services_and_files_of_databases(certificate_folder, con
     config = config_file({
         "targets": tuple({"name": name, "engine": engine, "dsn": dsn} for name, (engine, dsn, _) in names.items()),
         "judge": {"provider": "openai", "base_url": "https://192.0.2.1/v1", "model": "m", "ca_file": str(at / "ca.key")},
+        "registry": {"urls": ("https://192.0.2.1",), "ca_file": str(at / "ca.key"), "certificate_file": str(at / "client.crt"),
+                     "key_file": str(at / "server.key"), "token_file": "/no/token"},
         "calibration": {"dsn": "host=192.0.2.1 sslrootcert=/no/ca"}})
     done = assayd("check", "--offline", "--config", config, PGSERVICEFILE=str(tmp_path / "services"))
     errors = found(done, "error")
     told = [(f'target "{name}"', said) for name, (_, _, said) in names.items() if said] + [
-        ("judge", "ca.key: it contains no certificate"), ("calibration", "dsn: sslrootcert=/no/ca")]
+        ("judge", "ca.key: it contains no certificate"), ("calibration", "dsn: sslrootcert=/no/ca"),
+        *(("schema registry files", f"registry.{said}") for said in (
+            "token_file: /no/token: No such file", f"ca_file: {at}/ca.key: it contains no certificate",
+            f"certificate_file: {at}/server.key: the key does not belong to"))]
     for line, (what, said) in zip(errors, told):
         assert line.startswith(f"{what}: ") and said in line, done
     assert len(errors) == len(told), done

@@ -1,13 +1,16 @@
 """Events in Confluent's framing, with a real schema registry and Confluent's own serializer, and registries that misbehave."""
 
 import base64
+import concurrent.futures
 import json
+import re
 import struct
 import subprocess
 import time
 
 import pytest
 
+import certificates
 import conftest
 import events
 import schema_registry
@@ -203,8 +206,7 @@ def test_who_we_are_and_where_else_to_ask(rig, registry, tmp_path):
     wanted = ["first"]
 
     def guarded(handler):
-        user = base64.b64encode(f"assayd:{wanted[0]}".encode()).decode()
-        if handler.headers.get("Authorization") != f"Basic {user}":
+        if handler.headers.get("Authorization") != basic(wanted[0]):
             handler.say(401, {"error_code": 40101, "message": "Unauthorized"})
         else:
             lie("honest", handler)
@@ -227,6 +229,86 @@ def test_who_we_are_and_where_else_to_ask(rig, registry, tmp_path):
 def command(daemon, *arguments, stdin=""):
     done = subprocess.run([BINARY, *arguments, "--config", daemon.config_file], input=stdin, capture_output=True, text=True, timeout=120)
     return done.returncode, done.stdout + done.stderr
+
+
+def basic(password):
+    return "Basic " + base64.b64encode(f"assayd:{password}".encode()).decode()
+
+
+# ---- who the registry is, and who we are ----
+
+# With TLS 1.3 the server's alert may come, or only the end of the connection.
+REFUSED = r"alert certificate required|alert unknown ca|Broken pipe|reset by peer|not connected|SYSCALL"
+
+# name: the front, the settings with files or secrets that are wrong, what is said of the reason and behind it of the mend, what is right
+WRONG = {
+    "authority": ({}, {"ca_file": "other_ca.pem"}, "SSL certificate problem", "set registry.ca_file", {"ca_file": "ca.pem"}),
+    "expired": ({"name": "expired"}, {}, "certificate has expired", "have the registry's certificate renewed", {}),
+    "host": ({"name": "elsewhere"}, {}, "subject name", "write the name that its certificate is for in registry.urls", {}),
+    "no certificate": ({"clients": "ca.pem"}, {}, REFUSED, "registry.certificate_file",
+                       {"certificate_file": "client.crt", "key_file": "client.key"}),
+    "certificate": ({"clients": "ca.pem"}, {"certificate_file": "stranger.crt", "key_file": "stranger.key"}, REFUSED,
+                    "registry.certificate_file", {"certificate_file": "client.crt", "key_file": "client.key"}),
+    "token": ({"authorization": "Bearer right"}, {"token_file": b"wrong"}, "HTTP 401, Unauthorized", "token_file", {"token_file": b"right"}),
+    "password": ({"authorization": basic("right")}, {"user": "assayd", "password_file": b"wrong"}, "HTTP 401, Unauthorized", "password_file",
+                 {"password_file": b"right"}),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = certificates.make(tmp_path_factory.mktemp("certificates"))
+    for name, subject, days, authority in (("expired", "localhost", -1, "ca"), ("elsewhere", "elsewhere.test", 30, "ca"),
+                                           ("stranger", "assayd", 30, "other_ca")):
+        certificates.sign(made, name, subject, days, authority)
+        certificates.together(made, name)
+    return made
+
+
+def placed(settings, source, place):
+    """The settings, with what the files among them name, or their secrets, in files of that place."""
+    place.mkdir(exist_ok=True)
+    for name, value in settings.items():
+        if name.endswith("_file"):
+            (place / "fresh").write_bytes(value if isinstance(value, bytes) else (source / value).read_bytes())
+            (place / "fresh").rename(place / name)
+    return {name: str(place / name) if name.endswith("_file") else value for name, value in settings.items()}
+
+
+def test_what_is_wrong_with_tls_and_logins_is_told_and_mended(registry, kafka, topics, make_daemon, folder, tmp_path):
+    """By the check, the journal and the status. What needs the registry waits until files are replaced, which takes no restart;
+    what does not is scored."""
+    schema_id = registry.register("secured", schema_registry.GENERATED_QUERY.read_text())
+
+    def through(name):
+        front, wrong, reason, mend, right = WRONG[name]
+        server = schema_registry.SecureFront(registry, folder, **front)
+        settings = placed({"ca_file": "ca.pem", **wrong}, folder, tmp_path / name)
+        daemon = make_daemon({"kafka": (made := topics(1)).settings(kafka), "registry": {"urls": (server.url,), **settings}})
+        daemon.start()
+        waiting, other = events.sure(), events.sure()
+        kafka.produce(made.input, [framed(schema_id, waiting), events.message(other)])
+        assert kafka.read(made.scored, 1)[0].key().decode() == other["event_id"]
+        told = re.compile(f"({reason}).*{mend}")
+        wait_for(lambda: "told" if told.search(daemon.status()) else daemon.status(), "told")
+        status, said = command(daemon, "check")
+        [line] = [line for line in said.splitlines() if line.startswith(f"error   schema registry {server.url}")]
+        assert status == 69 and told.search(line) and "ok      schema registry files" in said, said
+        [line] = [line for line in daemon.log().splitlines() if "the schema registry cannot be asked" in line]
+        assert told.search(line) and "wrong" not in line, line
+        settings = {**settings, **placed(right, folder, tmp_path / name)}
+        server.renew("server")
+        if settings.keys() != daemon.config["registry"].keys() - {"urls"}:
+            daemon.terminate()
+            daemon.config["registry"].update(settings)
+            daemon.start()
+        assert {message.key().decode() for message in kafka.read(made.scored, 2)} == {waiting["event_id"], other["event_id"]}
+        assert f"ok      schema registry {server.url}" in command(daemon, "check")[1]
+        assert not kafka.read(made.dead_letter)
+        server.close()
+
+    with concurrent.futures.ThreadPoolExecutor(len(WRONG)) as pool:
+        list(pool.map(through, WRONG))
 
 
 def test_outputs_are_read_by_confluents_deserializer(rig, registry, topics):

@@ -96,12 +96,50 @@ str_t registry_fetch_schema(const struct registry_fetch *fetch)
 
 /* ---- answers ---- */
 
+#define BROKEN_OFF                                                                                           \
+	"it broke off: see its log, and registry.certificate_file if it wants a certificate of ours"
+
+/* As libcurl and OpenSSL say it; the first that is in the fault counts. */
+static const char *mend_of_fault(const char *fault)
+{
+	static const struct {
+		const char *part, *mend;
+	} mends[] = {
+		{ "alert unknown ca",
+		  "it does not trust our certificate: have that of registry.certificate_file issued by an "
+		  "authority that it trusts" },
+		{ "alert certificate expired", "have our certificate in registry.certificate_file renewed" },
+		{ " alert ", "it wants a certificate of ours that it trusts: see registry.certificate_file" },
+		{ "certificate has expired", "have the registry's certificate renewed" },
+		{ "subject name", "write the name that its certificate is for in registry.urls" },
+		{ "setting certificate", "mend registry.ca_file" },
+		{ "client certificate", "mend registry.certificate_file" },
+		{ "private key", "mend registry.key_file" },
+		{ "SSL certificate problem",
+		  "set registry.ca_file to the authority that issued the registry's certificate" },
+		{ "Broken pipe", BROKEN_OFF },
+		{ "reset by peer", BROKEN_OFF },
+		{ "SSL_ERROR_SYSCALL", BROKEN_OFF },
+		{ "endpoint is not connected", BROKEN_OFF },
+		{ "wrong version number", "it has no TLS there: write http:// in registry.urls" },
+		{ "Empty reply", "it may want https://: mend registry.urls" },
+		{ "HTTP/0.9", "this is no HTTP server: mend registry.urls" },
+		{ "resolve host", "mend the name in registry.urls, or the name service" },
+		{ "onnect to", "start it, or mend registry.urls" },
+	};
+	for (size_t i = 0; i < sizeof mends / sizeof *mends; i++)
+		if (strstr(fault, mends[i].part))
+			return mends[i].mend;
+	return "";
+}
+
 enum registry_outcome registry_failure(const struct registry_request *request, struct err_detail *detail)
 {
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	str_t message = STR_NONE;
 	if (request->status == 0) {
-		err_fail(detail, ERR_SCHEMA_UNAVAILABLE, "%s", request->fault);
+		const char *mend = mend_of_fault(request->fault);
+		err_fail(detail, ERR_SCHEMA_UNAVAILABLE, "%s%s%s", request->fault, *mend ? "; " : "", mend);
 		return request->reached ? REGISTRY_ODD : REGISTRY_UNAVAILABLE;
 	}
 	int64_t code = registry_answer_error(buf_str(&request->answer), arena, &message);

@@ -105,9 +105,11 @@ static bool set_login(const struct registry_settings *settings, struct registry_
 
 /* ---- requests ---- */
 
+/* Files are read for every connection: what was replaced counts without a restart. */
 static bool set_tls(CURL *handle, const struct registry_settings *settings)
 {
-	return (!settings->ca_file ||
+	return curl_easy_setopt(handle, CURLOPT_KEYPASSWD, "") == CURLE_OK && /* nobody is asked for one */
+	       (!settings->ca_file ||
 		curl_easy_setopt(handle, CURLOPT_CAINFO, settings->ca_file) == CURLE_OK) &&
 	       (!settings->certificate_file ||
 		curl_easy_setopt(handle, CURLOPT_SSLCERT, settings->certificate_file) == CURLE_OK) &&
@@ -185,10 +187,14 @@ void registry_http_cancel(struct registry_http *http, struct registry_request *r
 static void finish(struct registry_request *request, CURLcode result)
 {
 	curl_off_t sending_us = 0;
+	long status = 0;
 	curl_easy_getinfo(request->handle, CURLINFO_PRETRANSFER_TIME_T, &sending_us);
-	request->reached = result == CURLE_OK || sending_us > 0;
+	curl_easy_getinfo(request->handle, CURLINFO_RESPONSE_CODE, &status);
+	/* with TLS 1.3 a server that does not take our certificate breaks off when it may have the request */
+	request->reached =
+		status > 0 || (sending_us > 0 && result != CURLE_SEND_ERROR && result != CURLE_RECV_ERROR);
 	if (result == CURLE_OK)
-		curl_easy_getinfo(request->handle, CURLINFO_RESPONSE_CODE, &request->status);
+		request->status = status;
 	else if (!request->fault[0])
 		snprintf(request->fault, sizeof request->fault, "%s",
 			 request->error[0] ? request->error : curl_easy_strerror(result));

@@ -21,7 +21,7 @@ struct registry_request {
 	const char *path;      /* from the address on, as it goes into an URL: "/schemas/ids/7" */
 	const char *body;      /* JSON to post, or NULL: asks for what is there */
 	long status;	       /* of the answer; 0: there is none, and `fault` says why */
-	bool reached;	       /* the server was connected to */
+	bool reached;	       /* the server took the request */
 	struct buf answer;
 	char fault[512];
 	/* of registry_http */

@@ -5,6 +5,7 @@ import contextlib
 import http.server
 import json
 import pathlib
+import ssl
 import subprocess
 import threading
 import urllib.error
@@ -54,10 +55,18 @@ class Registry(Server):
         return self._client(None, [json.dumps({"value": value.hex()}) for value in values], "decode", topic)
 
 
-class ScriptedRegistry:
-    """Answers by `answer(handler)`, which a test may replace; `asked` has the paths that were asked for."""
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
 
-    def __init__(self, answer):
+    def handle_error(self, *_):
+        pass  # clients that do not trust it
+
+
+class ScriptedRegistry:
+    """Answers by `answer(handler)`, which a test may replace; `asked` has the paths that were asked for. `tls`: over TLS, by
+    that context."""
+
+    def __init__(self, answer, tls=None):
         self.answer, self.asked = answer, []
         scripted = self
 
@@ -84,15 +93,28 @@ class ScriptedRegistry:
                 self.end_headers()
                 self.wfile.write(data)
 
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), Handler)
         self.port = self._server.server_address[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"https://localhost:{self.port}" if tls else f"http://127.0.0.1:{self.port}"
+        if tls:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def close(self):
         self._server.shutdown()
         self._server.server_close()
+
+
+def relay(registry, handler):
+    """Status and body of the real registry's answer, and the body that it was asked with."""
+    length = int(handler.headers.get("Content-Length", 0))
+    body = handler.rfile.read(length) if length else None
+    request = urllib.request.Request(registry.url + handler.path, body, {"Content-Type": TYPE})
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status, answer.read(), body
+    except urllib.error.HTTPError as error:
+        return error.code, error.read(), body
 
 
 class GuidFront(ScriptedRegistry):
@@ -103,21 +125,37 @@ class GuidFront(ScriptedRegistry):
         self._registry, self._by_guid = registry, {}
 
     def _answer(self, handler):
-        length = int(handler.headers.get("Content-Length", 0))
-        body = handler.rfile.read(length) if length else None
         if handler.path.startswith("/schemas/guids/"):
             known = self._by_guid.get(handler.path.rsplit("/", 1)[1].split("?")[0])
             handler.say(200 if known else 404, known or {"error_code": 40403, "message": "Schema not found"})
             return
-        request = urllib.request.Request(self._registry.url + handler.path, body, {"Content-Type": TYPE})
-        try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                said = json.load(answer)
-        except urllib.error.HTTPError as error:
-            handler.say(error.code, error.read())
+        status, said, body = relay(self._registry, handler)
+        if status == 200 and isinstance(value := json.loads(said), dict) and "id" in value:
+            value["guid"] = str(uuid.uuid5(uuid.NAMESPACE_URL, str(value["id"])))
+            schema = value.get("schema") or json.loads(body)["schema"]
+            self._by_guid[value["guid"]] = {"schema": schema, "guid": value["guid"]}
+            said = value
+        handler.say(status, said)
+
+
+class SecureFront(ScriptedRegistry):
+    """The real registry over TLS, with the key and certificate NAME.pem of a folder that `renew` replaces; `clients`: the file of
+    an authority, if clients need a certificate of it; `authorization`: what they have to say who they are by, which may change."""
+
+    def __init__(self, registry, folder, name="server", clients=None, authorization=None):
+        self._registry, self._folder, self.authorization = registry, pathlib.Path(folder), authorization
+        self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.renew(name)
+        if clients:
+            self._tls.verify_mode = ssl.CERT_REQUIRED
+            self._tls.load_verify_locations(self._folder / clients)
+        super().__init__(self._answer, self._tls)
+
+    def renew(self, name):
+        self._tls.load_cert_chain(self._folder / f"{name}.pem")
+
+    def _answer(self, handler):
+        if self.authorization not in (None, handler.headers.get("Authorization")):
+            handler.say(401, {"error_code": 40101, "message": "Unauthorized"})
             return
-        if isinstance(said, dict) and "id" in said:
-            said["guid"] = str(uuid.uuid5(uuid.NAMESPACE_URL, str(said["id"])))
-            schema = said.get("schema") or json.loads(body)["schema"]
-            self._by_guid[said["guid"]] = {"schema": schema, "guid": said["guid"]}
-        handler.say(200, said)
+        handler.say(*relay(self._registry, handler)[:2])
