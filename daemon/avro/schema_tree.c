@@ -192,23 +192,15 @@ static err_t define(struct schema_parser *parser, const json_t *json, enum schem
 	return ERR_OK;
 }
 
-static bool label_taken(const struct schema_node *node, size_t count, str_t label)
-{
-	for (size_t i = 0; i < count; i++)
-		if (str_equal(node->labels[i], label))
-			return true;
-	return false;
-}
-
 static err_t parse_field(struct schema_parser *parser, const json_t *json, struct schema_node *node,
-			 size_t index, unsigned depth)
+			 size_t index, struct hash_map *taken, unsigned depth)
 {
 	str_t name = json_text(json_object_get(json, "name"));
 	if (!part_valid(name))
 		return refuse(parser, "not the name of a field:", name);
-	if (label_taken(node, index, name))
-		return refuse(parser, "a record has two fields", name);
 	node->labels[index] = arena_str(parser->schema->arena, name);
+	if (hash_map_set(taken, node->labels[index], node))
+		return refuse(parser, "a record has two fields", name);
 	node->others[index] = parse_aliases(parser, json, STR_NONE);
 	const json_t *type = json_object_get(json, "type");
 	if (!type)
@@ -231,8 +223,11 @@ static err_t parse_record(struct schema_parser *parser, const json_t *json, str_
 	node->labels = ARENA_ARRAY(parser->schema->arena, str_t, count);
 	node->others = ARENA_ARRAY(parser->schema->arena, struct schema_aliases, count);
 	bool empty = true;
+	_cleanup_(arena_cleanup) struct arena *scratch = arena_new();
+	struct hash_map taken;
+	hash_map_init(&taken, scratch, 32);
 	for (size_t i = 0; i < count; i++) {
-		err = parse_field(parser, json_array_get(fields, i), node, i, depth);
+		err = parse_field(parser, json_array_get(fields, i), node, i, &taken, depth);
 		if (err)
 			return err;
 		empty = empty && node->children[i]->empty;
@@ -255,14 +250,17 @@ static err_t parse_enum(struct schema_parser *parser, const json_t *json, str_t 
 		return refuse(parser, "no list of symbols in", node->name);
 	size_t count = json_array_size(symbols);
 	node->labels = ARENA_ARRAY(parser->schema->arena, str_t, count);
+	_cleanup_(arena_cleanup) struct arena *scratch = arena_new();
+	struct hash_map taken;
+	hash_map_init(&taken, scratch, 32);
 	for (size_t i = 0; i < count; i++) {
 		str_t symbol = json_text(json_array_get(symbols, i));
-		if (!part_valid(symbol) || label_taken(node, i, symbol))
-			return refuse(parser, "not a symbol, or twice the same:", symbol);
 		node->labels[i] = arena_str(parser->schema->arena, symbol);
+		if (!part_valid(symbol) || hash_map_set(&taken, node->labels[i], node))
+			return refuse(parser, "not a symbol, or twice the same:", symbol);
 	}
 	str_t instead = json_text(json_object_get(json, "default"));
-	if (str_present(instead) && label_taken(node, count, instead))
+	if (str_present(instead) && hash_map_get(&taken, instead))
 		node->instead = arena_str(parser->schema->arena, instead);
 	node->count = count;
 	*ret_node = node;

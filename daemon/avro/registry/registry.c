@@ -535,6 +535,7 @@ static void take_answer(struct registry *registry, struct registry_request *requ
 	struct err_detail detail = { "" };
 	enum registry_outcome outcome = registry_fetch_take(lookup->fetch, request, &detail);
 	bool failed = outcome == REGISTRY_UNAVAILABLE || outcome == REGISTRY_ODD;
+	registry_request_free(request); /* of thousands that wait for another try each may have been large */
 	pthread_mutex_lock(&registry->mutex);
 	registry->statistics.requests++;
 	registry->statistics.errors += failed;

@@ -12,7 +12,7 @@ static void release(json_t **json)
 static err_t parse(str_t body, json_t **ret_json, struct err_detail *detail)
 {
 	json_error_t error;
-	json_t *json = json_loadb(body.ptr ? body.ptr : "", body.len, 0, &error);
+	json_t *json = json_loadb(body.ptr ? body.ptr : "", body.len, JSON_REJECT_DUPLICATES, &error);
 	if (!json)
 		return err_fail(detail, ERR_JSON_SYNTAX, "the answer is no JSON: %s", error.text);
 	*ret_json = json;

@@ -183,7 +183,8 @@ static err_t inline_all(struct inliner *inliner, json_t **schemas, const str_t *
 	json_t *holder = json_array();
 	for (size_t i = 0; !err && i < count; i++) {
 		json_error_t error;
-		schemas[i] = json_loadb(texts[i].ptr, texts[i].len, JSON_DECODE_ANY, &error);
+		schemas[i] = json_loadb(texts[i].ptr, texts[i].len, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES,
+					&error);
 		err = schemas[i] ? name_types(inliner, schemas[i], STR_NONE, 0)
 				 : err_fail(inliner->detail, ERR_JSON_SYNTAX, "the schema is no JSON: %s",
 					    error.text);

@@ -38,6 +38,7 @@ static void test_answers(void **state)
 		{ 200, "{\"schema\": \"x\", \"schemaType\": \"PROTOBUF\"}", REGISTRY_REFUSED, "PROTOBUF" },
 		{ 200, "{\"schema\": 7}", REGISTRY_ODD, "schema" },
 		{ 200, "<html>", REGISTRY_ODD, "JSON" },
+		{ 200, "{\"schema\": \"x\", \"schema\": \"y\"}", REGISTRY_ODD, "duplicate" },
 		{ 200, "{\"schema\": \"x\", \"references\": [{\"name\": \"a\"}]}", REGISTRY_ODD,
 		  "reference" },
 		{ 200, "{\"schema\": \"x\", \"references\": {}}", REGISTRY_ODD, "references" },
@@ -70,6 +71,9 @@ static void test_no_answer(void **state)
 	assert_string_equal(detail.message, "refused");
 	request.reached = true;
 	assert_int_equal(registry_failure(&request, &detail), REGISTRY_ODD);
+	snprintf(request.fault, sizeof request.fault, "SSL certificate problem: self-signed certificate");
+	assert_int_equal(registry_failure(&request, &detail), REGISTRY_ODD);
+	assert_non_null(strstr(detail.message, "self-signed certificate; set registry.ca_file"));
 }
 
 #define RECORD(name, space, fields)                                                                          \
