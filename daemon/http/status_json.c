@@ -262,6 +262,8 @@ static json_t *registry_of(const struct registry_statistics *registry)
 {
 	json_t *object = json_object();
 	json_object_set_new(object, "up", json_boolean(!registry->down));
+	set_time(object, "since_ms", registry->since_ms);
+	set_text(object, "reason", registry->down ? registry->fault.message : NULL);
 	set_count(object, "schemas", registry->schemas);
 	set_count(object, "waiting", registry->waiting);
 	json_object_set_new(object, "oldest_ms", json_integer(registry->oldest_ms));

@@ -715,6 +715,33 @@ static void receivers_section(struct buf *out, const struct status *status)
 	section_end(out);
 }
 
+static void registry_section(struct buf *out, const struct status *status)
+{
+	const struct registry_statistics *registry = &status->registry;
+	if (!status->has_registry)
+		return;
+	section_begin(out, "registry", "Schema registry");
+	html(out, "<dl class=\"figures\">");
+	figure_begin(out, "state");
+	if (registry->since_ms == 0) {
+		html(out, "not asked yet");
+	} else {
+		html(out, registry->down ? "<span class=\"bad\">away</span>, since " : "up, since ");
+		moment(out, registry->since_ms, "%d %b, %H:%M:%S");
+	}
+	if (registry->down) {
+		html(out, ": ");
+		markup_append(out, registry->fault.message);
+	}
+	figure_end(out);
+	figure_count(out, "schemas known", registry->schemas);
+	figure_count(out, "events that wait", registry->waiting);
+	waiting_figure(out, status, "oldest waits for",
+		       registry->oldest_ms > 0 ? status->now_ms - registry->oldest_ms : 0);
+	html(out, "</dl>");
+	section_end(out);
+}
+
 /* ---- advisories ---- */
 
 static void advisory_item(struct buf *out, const struct recent_advisory *advisory, bool texts)
@@ -809,6 +836,7 @@ void status_write_page(const struct status *status, bool live, struct buf *out)
 		calibration_section(out, status);
 		audit_section(out, status);
 		receivers_section(out, status);
+		registry_section(out, status);
 		advisories_section(out, status);
 	}
 	html(out, "</main></body></html>\n");

@@ -59,6 +59,11 @@ def start(rig, url, partitions=1, **settings):
     return rig.make(config).start()
 
 
+def registry_of(daemon):
+    """What /status.json says of it."""
+    return json.loads(daemon.get("/status.json")[1])["registry"]
+
+
 def ids_of(records):
     return sorted(str(record["event_id"]) for _, record in records)
 
@@ -118,13 +123,20 @@ def test_an_outage_holds_up_nobody_else(rig, registry):
     schema = json.loads(schema_registry.GENERATED_QUERY.read_text())
     ids = [registry.register("input-value", {**schema, "doc": f"edition {time.time_ns()} {n}"}) for n in range(5)]
     daemon = start(rig, url)
+    assert registry_of(daemon)["up"] and not registry_of(daemon)["since_ms"]
     link.refuse()
     waiting, others = [events.sure() for _ in range(20)], [events.sure() for _ in range(20)]
     rig.send([message for n in range(20) for message in (framed(ids[n % 5], waiting[n]), events.message(others[n]))])
     assert ids_of(rig.scored(20)) == sorted(event["event_id"] for event in others)
-    assert "20 events wait" in wait_for_status(daemon, "schema registry cannot be asked")
+    wait_for_status(daemon, "schema registry cannot be asked, and 20 events wait")
+    away = json.loads(wait_for(lambda: json.dumps(registry_of(daemon)), '"waiting": 20'))
+    assert not away["up"] and "onnect to" in away["reason"] and away["schemas"] == 0
+    assert re.search("Schema registry</h2>.*away</span>, since <time .*onnect to .*events that wait</dt><dd>20<", daemon.get("/status")[1])
     link.accept()
     assert ids_of(rig.scored(40)) == sorted(event["event_id"] for event in waiting + others)
+    back = json.loads(wait_for(lambda: json.dumps(registry_of(daemon)), f'"schemas": {len(set(ids))}'))
+    assert back["up"] and not back["reason"] and back["waiting"] == 0
+    assert away["since_ms"] < back["since_ms"]
     daemon.terminate()
     link.refuse()
     daemon.start()

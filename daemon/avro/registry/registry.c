@@ -365,12 +365,19 @@ err_t registry_resolve(struct registry *registry, const struct schema_name *name
 
 /* ---- what became of lookups; the thread ---- */
 
+static void set_down(struct registry *registry, bool down)
+{
+	if (registry->statistics.down != down || registry->statistics.since_ms == 0)
+		registry->statistics.since_ms = clock_wall_ms();
+	registry->statistics.down = down;
+}
+
 /* It was asked and has answered, whatever that was worth. */
 static void note_up(struct registry *registry)
 {
 	if (registry->statistics.down)
 		log_notice("the schema registry answers again");
-	registry->statistics.down = false;
+	set_down(registry, false);
 	registry->down_until_us = 0;
 	backoff_reset(&registry->down_again);
 }
@@ -381,7 +388,7 @@ static void note_down(struct registry *registry, const struct err_detail *detail
 		log_warning("the schema registry cannot be asked; events with schemas that are not known yet "
 			    "wait, and others go on: %s",
 			    detail->message);
-	registry->statistics.down = true;
+	set_down(registry, true);
 	registry->fault = *detail;
 	registry->down_until_us =
 		clock_monotonic_us() + INT64_C(1000) * backoff_next_ms(&registry->down_again);
@@ -763,6 +770,8 @@ void registry_statistics(struct registry *registry, struct registry_statistics *
 	pthread_mutex_lock(&registry->mutex);
 	*ret_statistics = registry->statistics;
 	ret_statistics->oldest_ms = oldest_ms(registry);
+	if (registry->statistics.down)
+		ret_statistics->fault = registry->fault;
 	pthread_mutex_unlock(&registry->mutex);
 	ret_statistics->schemas = codec_named_count(registry->codec);
 }

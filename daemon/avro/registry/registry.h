@@ -82,6 +82,9 @@ struct registry_statistics {
 	size_t waiting, waiting_bytes;
 	int64_t oldest_ms; /* for how long the first of them has waited */
 	bool down;	   /* it could not be asked when last tried */
+	int64_t since_ms; /* that it can be asked, or cannot: milliseconds since 1970; 0: nobody has asked yet
+			   */
+	struct err_detail fault; /* why it cannot, else "" */
 };
 
 /* Any thread. */
