@@ -10,16 +10,24 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { ANSWERS_MAX = 64 }; /* schemas of one fetch, so as many answers */
+enum {
+	ANSWERS_MAX = 64, /* schemas of one fetch, so as many answers */
+	NAMES_MAX = 500
+};
 
-static void learn(const struct registry_fetch *fetch, const struct schema_name *name)
+/* A codec, which is expensive to make, learns some hundreds. */
+static void learn(const struct registry_fetch *fetch)
 {
-	_cleanup_(codec_cleanup) struct codec *codec = NULL;
+	static struct codec *codec;
+	struct schema_name name = { 0 };
 	struct err_detail detail = { "" };
-	if (codec_new(&(const struct codec_options){ .max_named = 1 }, &codec, &detail))
+	if (codec && codec_named_count(codec) == NAMES_MAX)
+		codec_free(TAKE_PTR(codec));
+	if (!codec && codec_new(&(const struct codec_options){ .max_named = NAMES_MAX }, &codec, &detail))
 		abort();
-	err_t err = codec_learn_named(codec, name, registry_fetch_schema(fetch), &detail);
-	assert(codec_knows_named(codec, name) == !err);
+	name.id = 1 + (uint32_t)codec_named_count(codec);
+	err_t err = codec_learn_named(codec, &name, registry_fetch_schema(fetch), &detail);
+	assert(codec_knows_named(codec, &name) == !err);
 	assert(!err || detail.message[0]);
 }
 
@@ -67,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		assert(outcome == REGISTRY_MORE || outcome == REGISTRY_COMPLETE || detail.message[0]);
 	}
 	if (outcome == REGISTRY_COMPLETE)
-		learn(fetch, &name);
+		learn(fetch);
 	registry_fetch_free(fetch);
 	return 0;
 }
