@@ -337,13 +337,19 @@ def test_outputs_are_read_by_confluents_deserializer(rig, registry, topics):
 
 
 def test_an_incompatible_subject_is_said(rig, registry, topics):
+    """Unless the registry compares nothing there, whatever it answers when it is asked."""
     rig.topics = topics(1)
     subject = f"{rig.topics.scored}-value"
     registry.register(subject, {"type": "record", "name": "ScoredQuery", "namespace": "io.assayd", "fields": [{"name": "event_id", "type": "int"}]})
     daemon = rig.make({"kafka": rig.topics.settings(rig.kafka, wire_format="confluent"), "registry": {"urls": (registry.url,), "register": True}})
     daemon.write_config()
+    registry.ask(f"/config/{subject}", {"compatibility": "BACKWARD"}, "PUT")
     status, said = command(daemon, "check")
     assert status != 0 and f"subject {subject}: our schema is not compatible" in said
+    registry.ask(f"/config/{subject}", {"compatibility": "NONE"}, "PUT")
+    daemon.start()
+    assert registry.ask(f"/subjects/{subject}/versions") == [1, 2]
+    daemon.terminate()
     daemon.config["registry"]["subject_name_strategy"] = "record_name"
     daemon.start()
     assert registry.ask("/subjects/io.assayd.ScoredQuery/versions") == [1]

@@ -93,6 +93,13 @@ int64_t registry_answer_number(str_t body, const char *name)
 	return number > 0 ? number : 0;
 }
 
+bool registry_answer_level(str_t body, const char *level)
+{
+	_cleanup_(release) json_t *json = NULL;
+	return !parse(body, &json, NULL) &&
+	       str_is(text_of(json_object_get(json, "compatibilityLevel")), level);
+}
+
 err_t registry_answer_compatible(str_t body, struct arena *arena, bool *ret_compatible, str_t *ret_why,
 				 struct err_detail *detail)
 {

@@ -29,6 +29,9 @@ int64_t registry_answer_error(str_t body, struct arena *arena, str_t *ret_messag
 /* A number that the answer has under that name, above 0; 0: it has none. */
 int64_t registry_answer_number(str_t body, const char *name);
 
+/* Whether the answer names that level of compatibility. */
+bool registry_answer_level(str_t body, const char *level);
+
 /* Whether the schema that was asked about is compatible; why not, in the arena and short, or an absent text.
  * ERR_JSON_SHAPE: that is no such answer. */
 err_t registry_answer_compatible(str_t body, struct arena *arena, bool *ret_compatible, str_t *ret_why,

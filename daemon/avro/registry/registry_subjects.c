@@ -87,6 +87,25 @@ void registry_subject(enum registry_strategy strategy, const char *topic, enum r
 		append_record_name(record, out);
 }
 
+/* Whether the subject's level of compatibility is NONE, or, where it has none of its own, that of all. Not
+ * everybody looks at it who is asked whether a schema is compatible. */
+static bool takes_anything(const struct registry_settings *settings, const char *subject)
+{
+	_cleanup_(buf_free) struct buf own = BUF_INIT;
+	bool absent = true, none = false;
+	append_path("/config/", subject, "", &own);
+	const char *const paths[] = { own.data, "/config" };
+	for (size_t i = 0; absent && i < 2; i++) {
+		struct registry_request request = { .path = paths[i] };
+		if (ask_for(settings, &request, &absent, NULL))
+			absent = false;
+		else
+			none = !absent && registry_answer_level(buf_str(&request.answer), "NONE");
+		registry_request_free(&request);
+	}
+	return none;
+}
+
 static err_t look_compatible(const struct registry_settings *settings, const char *subject, const char *body,
 			     struct registry_standing *standing, struct err_detail *detail)
 {
@@ -102,6 +121,8 @@ static err_t look_compatible(const struct registry_settings *settings, const cha
 	if (!err && !absent)
 		err = registry_answer_compatible(buf_str(&request.answer), arena, &standing->compatible, &why,
 						 detail);
+	if (!err && !standing->compatible)
+		standing->compatible = takes_anything(settings, subject);
 	snprintf(standing->why, sizeof standing->why, STR_FMT, STR_ARG(why));
 	registry_request_free(&request);
 	return err ? ERR_SCHEMA_UNAVAILABLE : ERR_OK;

@@ -25,10 +25,10 @@ class Registry(Server):
         super().__init__("registry/registry.sh")
         self.url, self.python = self.facts["url"], self.facts["python"]
 
-    def ask(self, path, body=None):
+    def ask(self, path, body=None, method=None):
         """What it answers to that; an HTTP error raises."""
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data, {"Content-Type": TYPE})
+        request = urllib.request.Request(self.url + path, data, {"Content-Type": TYPE}, method=method)
         with urllib.request.urlopen(request, timeout=60) as answer:
             return json.load(answer)
 
