@@ -1,0 +1,162 @@
+/* Threads that wait for the same names, and the registry's own, with a server of ours that knows every second
+ * name. */
+#include "avro/registry/registry.h"
+
+#include "../support.h"
+
+#include "common/pool.h"
+
+#include <jansson.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+
+enum { ASKERS = 4, NAMES = 20, SILENT = 1000 /* from there on nobody is answered */ };
+
+static struct server {
+	int fd, held[8];
+	atomic_size_t held_count;
+	struct pool *thread;
+	char url[64];
+} server;
+
+static struct registry *registry;
+static struct registry_wait waits[ASKERS][NAMES];
+static atomic_size_t over, wrong;
+
+static struct schema_name name_of(size_t number)
+{
+	return (struct schema_name){ .id = 1 + (uint32_t)number };
+}
+
+static void answer(int fd, bool known)
+{
+	_cleanup_(buf_free) struct buf text = BUF_INIT;
+	str_t schema = builtin_schema(RECORD_QUERY);
+	json_t *body = known ? json_pack("{s:s%}", "schema", schema.ptr, schema.len)
+			     : json_pack("{s:i,s:s}", "error_code", 40403, "message", "Schema not found");
+	char *json = json_dumps(body, JSON_COMPACT);
+	buf_printf(&text, "HTTP/1.1 %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n%s",
+		   known ? "200 OK" : "404 Not Found", strlen(json), json);
+	if (write(fd, text.data, text.len) < 0)
+		atomic_fetch_add(&wrong, 1);
+	free(json);
+	json_decref(body);
+}
+
+static void serve(void *context, unsigned index)
+{
+	(void)context, (void)index;
+	for (int fd; (fd = accept(server.fd, NULL, NULL)) >= 0;) {
+		char request[4096];
+		size_t len = 0;
+		ssize_t got;
+		do {
+			got = read(fd, request + len, sizeof request - 1 - len);
+			len += got > 0 ? (size_t)got : 0;
+			request[len] = '\0';
+		} while (got > 0 && !strstr(request, "\r\n\r\n"));
+		const char *path = strstr(request, "/schemas/ids/");
+		unsigned long id = path ? strtoul(path + strlen("/schemas/ids/"), NULL, 10) : 0;
+		if (id > SILENT && server.held_count < COUNT_OF(server.held)) {
+			server.held[atomic_fetch_add(&server.held_count, 1)] = fd;
+			continue;
+		}
+		answer(fd, id % 2);
+		close(fd);
+	}
+}
+
+static void done(struct registry_wait *wait)
+{
+	err_t expected = wait->name.id > SILENT ? ERR_SHUTTING_DOWN
+			 : wait->name.id % 2	? ERR_OK
+						: ERR_SCHEMA_UNKNOWN;
+	atomic_fetch_add(&wrong, wait->err != expected);
+	atomic_fetch_add(&over, 1);
+}
+
+static void ask(void *context, unsigned index)
+{
+	struct err_detail detail;
+	(void)context;
+	for (size_t i = 0; i < NAMES; i++) {
+		struct registry_wait *wait = &waits[index][i];
+		*wait = (struct registry_wait){ .name = name_of(i), .bytes = 10, .done = done };
+		if (registry_await(registry, wait) != REGISTRY_WAITS)
+			done(wait);
+	}
+	const struct schema_name known = name_of(0);
+	atomic_fetch_add(&wrong, registry_resolve(registry, &known, 60000, &detail) != ERR_OK);
+}
+
+static void test_threads(void **state)
+{
+	_cleanup_(codec_cleanup) struct codec *codec = NULL;
+	struct registry_statistics statistics;
+	const char *const urls[] = { server.url };
+	const struct registry_settings settings = { .urls = urls,
+						    .urls_count = 1,
+						    .timeout_ms = 60000,
+						    .wait_ms = 60000,
+						    .max_waiting_events = 1000,
+						    .max_waiting_bytes = 100000,
+						    .max_schemas = NAMES };
+	(void)state;
+	assert_int_equal(codec_new(&(const struct codec_options){ .max_named = NAMES }, &codec, NULL),
+			 ERR_OK);
+	registry = registry_start(&settings, codec);
+	struct pool *askers = pool_start("ask", ASKERS, ask, NULL);
+	while (atomic_load(&over) < ASKERS * NAMES) {
+		_cleanup_(buf_free) struct buf text = BUF_INIT;
+		registry_statistics(registry, &statistics);
+		registry_describe(registry, &text);
+		usleep(1000);
+	}
+	pool_join(askers);
+	registry_statistics(registry, &statistics);
+	assert_int_equal(statistics.schemas, NAMES / 2);
+	assert_int_equal(statistics.unknown, NAMES / 2);
+	assert_int_equal(statistics.waiting, 0);
+	assert_true(statistics.since_ms > 0 && !statistics.down);
+	struct registry_wait last = { .name = name_of(SILENT), .done = done };
+	assert_int_equal(registry_await(registry, &last), REGISTRY_WAITS);
+	while (atomic_load(&server.held_count) == 0)
+		usleep(1000);
+	assert_int_equal(registry_give_up(registry), 1);
+	registry_stop(registry);
+	assert_int_equal(atomic_load(&wrong), 0);
+}
+
+static int start(void **state)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t size = sizeof address;
+	(void)state;
+	server.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(server.fd, (struct sockaddr *)&address, size), 0);
+	assert_int_equal(listen(server.fd, 64), 0);
+	assert_int_equal(getsockname(server.fd, (struct sockaddr *)&address, &size), 0);
+	snprintf(server.url, sizeof server.url, "http://127.0.0.1:%d", ntohs(address.sin_port));
+	server.thread = pool_start("server", 1, serve, NULL);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	shutdown(server.fd, SHUT_RDWR);
+	close(server.fd);
+	pool_join(server.thread);
+	for (size_t i = 0; i < server.held_count; i++)
+		close(server.held[i]);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_threads),
+	};
+	return cmocka_run_group_tests(tests, start, stop);
+}
