@@ -232,6 +232,7 @@ def test_check_knows_what_the_unit_forbids(machine, service):
     unit = service(start=False, targets=tuple({"name": place.replace("/", "-"), "engine": "sqlite", "path": f"/{place}/shop.db"}
                                               for place in ("home/shop", "tmp", "srv", "opt/private", "srv/link")),
                    kafka={"secret_properties": [f"ssl.key.password={ETC}/key"]},
+                   registry={"urls": ("http://127.0.0.1:1",), "token_file": f"{ETC}/key"},
                    pipeline={"state_directory": "/srv/state", "drain_timeout_ms": 120000, "max_in_flight_bytes": 2**31})
     machine.run("sh", "-c", "mkdir -p /home/shop /opt/private /srv/state && chmod 700 /opt/private && echo secret >/etc/assayd/key && "
                 "chmod 600 /etc/assayd/key && for at in home/shop tmp srv opt/private; do : >/$at/shop.db; done && "
@@ -242,11 +243,12 @@ def test_check_knows_what_the_unit_forbids(machine, service):
                                'target "tmp": the daemon does not see /tmp/shop.db (PrivateTmp of the unit)',
                                'target "opt-private": the user assayd may not read /opt/private/shop.db: Permission denied',
                                'target "srv-link": the daemon does not see /srv/link/shop.db (ProtectHome of the unit)',
+                               "registry.token_file: the user assayd may not read /etc/assayd/key: Permission denied",
                                "pipeline.state_directory: the daemon cannot write to /srv/state (ProtectSystem of the unit)",
                                "a stop may take 125 s (pipeline.drain_timeout_ms and 5 s for the end), and is killed after 90;",
                                "MemoryMax is 2048 MiB, and at most ")):
         assert part in warnings[at], said
-    assert len(warnings) == 8, said
+    assert len(warnings) == 9, said
     unit.drop_in("""[Service]
 # what an administrator would add
 BindReadOnlyPaths=-/home/shop:/home/shop
