@@ -59,6 +59,13 @@ size_t codec_named_count(const struct codec *codec);
  * block. */
 typedef err_t (*codec_resolve_fn)(const struct schema_name *name, void *context, struct err_detail *detail);
 
+/* Whether a message that was not decoded for this error may be decoded later, once a registry is back. Pure.
+ */
+static inline bool codec_awaits_schema(err_t err)
+{
+	return err == ERR_SCHEMA_UNAVAILABLE || err == ERR_SCHEMA_AWAITED || err == ERR_SHUTTING_DOWN;
+}
+
 /* For all records but queries, whose reader has to be told (ERR_SCHEMA_AWAITED) instead, since it must not
  * block. By the owner, while nobody else has the codec; `release`, or NULL, is called with the context when
  * the codec goes. */

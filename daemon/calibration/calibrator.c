@@ -26,6 +26,9 @@ enum {
 	LAG_MS = 1000,
 	CAUGHT_UP_MS = 60000,
 	REFUSED_AGAIN_MS = 10000, /* between attempts to fetch what may not be read */
+	HELD_AGAIN_MS = 1000,	  /* between attempts to read what has no schema yet */
+	HELD_LONG_MS = 3000,	  /* that is worth telling */
+	HELD_QUIET_MS = 5000,	  /* after which it is over: positions may have been read again meanwhile */
 	FINISH_MS = 1000,	  /* for advisories under way at a stop */
 	CLIENT_CLOSE_MS = 1000,
 };
@@ -34,6 +37,7 @@ enum {
 
 /* What the thread waits for, in heartbeats and logs. */
 #define DATABASE_NAME "calibration database"
+#define REGISTRY_NAME "schema registry"
 
 struct calibrator {
 	uint32_t magic;
@@ -49,9 +53,12 @@ struct calibrator {
 	struct calibration_store *store; /* the thread's, likewise below */
 	struct drift_watch *watch;
 	struct batch batch;
-	struct ingest ingest; /* into the batch */
-	bool positioned;      /* the assignment's positions are read and the partitions are fetched */
-	bool paused;
+	struct ingest ingest;	/* into the batch */
+	bool positioned;	/* the assignment's positions are read and the partitions are fetched */
+	bool paused;		/* all partitions are; else those that hold a message */
+	int64_t next_held_us;	/* earliest time to try the messages that are held */
+	int64_t last_held_us;	/* when one was held last */
+	bool held_reported;	/* the journal knows that one is */
 	int64_t batch_since_us; /* of the first record of the batch */
 	int64_t next_passed_us; /* earliest time to store a position behind what is no record */
 	int64_t written_ms;	/* when the first record of the batch, or of the last one, was written */
@@ -199,16 +206,43 @@ static bool batch_is_due(const struct calibrator *calibrator)
 /* ---- assignment ---- */
 
 /* While the database is away nothing is fetched, but the consumer stays in its group. Lifted before an
- * assignment ends: see fetching.h. */
+ * assignment ends: see fetching.h. Partitions that hold a message are paused in any case. */
 static void set_paused(struct calibrator *calibrator, bool pause)
 {
 	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *list = NULL;
 	if (calibrator->paused == pause ||
 	    rd_kafka_assignment(calibrator->consumer, &list) != RD_KAFKA_RESP_ERR_NO_ERROR || !list)
 		return;
+	for (size_t i = 0; i < calibrator->batch.partitions_count; i++) {
+		const struct batch_partition *partition = &calibrator->batch.partitions[i];
+		if (partition->held)
+			rd_kafka_topic_partition_list_del(list, partition->topic, partition->partition);
+	}
 	fetching_pause(&calibrator->fetching, list, pause);
 	calibrator->fetched_us = clock_monotonic_us();
 	calibrator->paused = pause;
+}
+
+static void pause_one(struct calibrator *calibrator, const struct batch_partition *partition, bool pause)
+{
+	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *list =
+		rd_kafka_topic_partition_list_new(1);
+	rd_kafka_topic_partition_list_add(list, partition->topic, partition->partition);
+	fetching_pause(&calibrator->fetching, list, pause);
+}
+
+/* Messages that are held are read again, by whoever fetches their partitions next. */
+static void drop_held(struct calibrator *calibrator)
+{
+	for (size_t i = 0; i < calibrator->batch.partitions_count; i++) {
+		struct batch_partition *partition = &calibrator->batch.partitions[i];
+		rd_kafka_message_t *message = batch_take_held(partition);
+		if (!message)
+			continue;
+		rd_kafka_message_destroy(message);
+		if (!calibrator->paused)
+			pause_one(calibrator, partition, false);
+	}
 }
 
 /* A stored position that the topic does not have: older records are gone, or it is another topic. */
@@ -286,6 +320,7 @@ static void fetch_from_positions(struct calibrator *calibrator)
 static void take_positions(struct calibrator *calibrator)
 {
 	struct err_detail detail = { "" };
+	drop_held(calibrator);
 	err_t err = read_positions(calibrator, &detail);
 	if (err) {
 		postpone(calibrator, err, &detail);
@@ -322,9 +357,10 @@ static void on_revoke(struct calibrator *calibrator)
 {
 	if (calibrator->positioned && calibrator->retry_at_us == 0 && calibrator->batch.records > 0)
 		commit_batch(calibrator);
+	set_paused(calibrator, false);
+	drop_held(calibrator);
 	batch_free(&calibrator->batch);
 	calibrator->positioned = false;
-	set_paused(calibrator, false);
 	fetching_assign(&calibrator->fetching, NULL);
 }
 
@@ -395,12 +431,22 @@ static void fetch_refused_again(struct calibrator *calibrator)
 
 /* ---- records ---- */
 
-static void read_record(struct calibrator *calibrator, const rd_kafka_message_t *message)
+static struct batch_partition *partition_of(struct calibrator *calibrator, const rd_kafka_message_t *message)
+{
+	return batch_find(&calibrator->batch,
+			  ingest_topic(&calibrator->ingest, rd_kafka_topic_name(message->rkt)),
+			  message->partition);
+}
+
+/* False: its schema is awaited. */
+static bool take_record(struct calibrator *calibrator, const rd_kafka_message_t *message,
+			struct err_detail *detail)
 {
 	struct ingest *ingest = &calibrator->ingest;
-	note_granted(calibrator, right_to_read(calibrator, message));
-	if (!ingest_take(ingest, message, calibration_store_since_ms(calibrator->store)))
-		return;
+	enum ingest_answer answer =
+		ingest_take(ingest, message, calibration_store_since_ms(calibrator->store), detail);
+	if (answer != INGEST_TAKEN)
+		return answer == INGEST_PASSED;
 	if (calibrator->batch.records == 1) {
 		calibrator->batch_since_us = clock_monotonic_us();
 		calibrator->written_ms = kafka_written_ms(message);
@@ -410,15 +456,81 @@ static void read_record(struct calibrator *calibrator, const rd_kafka_message_t 
 	calibrator->statistics.feedback = ingest->feedback;
 	calibrator->statistics.skipped = ingest->skipped;
 	pthread_mutex_unlock(&calibrator->mutex);
+	return true;
+}
+
+/* Whether the message has become the batch's: its partition holds it, and nothing is fetched of that before
+ * it could be read. */
+static bool read_record(struct calibrator *calibrator, rd_kafka_message_t *message)
+{
+	struct err_detail detail = { "" };
+	struct batch_partition *partition = partition_of(calibrator, message);
+	note_granted(calibrator, right_to_read(calibrator, message));
+	if (partition && partition->held) { /* out of turn, which a pause prevents */
+		calibrator->positioned = false;
+		return false;
+	}
+	if (take_record(calibrator, message, &detail))
+		return false;
+	batch_hold(partition, message);
+	pause_one(calibrator, partition, true);
+	calibrator->last_held_us = clock_monotonic_us();
+	if (batch_held_count(&calibrator->batch) == 1)
+		calibrator->next_held_us = calibrator->last_held_us + INT64_C(1000) * HELD_AGAIN_MS;
+	return true;
+}
+
+static void report_held(struct calibrator *calibrator, const struct batch_partition *partition,
+			const char *reason)
+{
+	bool is_long = clock_monotonic_us() - partition->held_since_us >= INT64_C(1000) * HELD_LONG_MS;
+	if (calibrator->held_reported || !is_long)
+		return;
+	calibrator->held_reported = true;
+	log_warning(
+		"the calibration waits for a schema of the registry, with partition %d of %s at offset %lld, "
+		"and counts what needs none: %s",
+		(int)partition->partition, partition->topic, (long long)partition->held->offset, reason);
+}
+
+static void try_held_one(struct calibrator *calibrator, struct batch_partition *partition)
+{
+	struct err_detail detail = { "" };
+	heartbeat_waiting(&calibrator->heartbeat, REGISTRY_NAME);
+	kafka_count_as_poll(calibrator->consumer); /* the registry may take its time */
+	if (!take_record(calibrator, partition->held, &detail)) {
+		report_held(calibrator, partition, detail.message);
+		return;
+	}
+	rd_kafka_message_destroy(batch_take_held(partition));
+	pause_one(calibrator, partition, false);
+}
+
+/* While everything is paused nothing is read. */
+static void try_held(struct calibrator *calibrator)
+{
+	int64_t now_us = clock_monotonic_us();
+	if (!calibrator->positioned || calibrator->paused || now_us < calibrator->next_held_us)
+		return;
+	for (size_t i = 0; i < calibrator->batch.partitions_count; i++)
+		if (calibrator->batch.partitions[i].held)
+			try_held_one(calibrator, &calibrator->batch.partitions[i]);
+	now_us = clock_monotonic_us();
+	calibrator->next_held_us = now_us + INT64_C(1000) * HELD_AGAIN_MS;
+	if (batch_held_count(&calibrator->batch)) {
+		calibrator->last_held_us = now_us;
+	} else if (calibrator->held_reported &&
+		   now_us - calibrator->last_held_us >= INT64_C(1000) * HELD_QUIET_MS) {
+		calibrator->held_reported = false;
+		log_notice("the calibration waits for no schema any more");
+	}
 }
 
 static void note_end(struct calibrator *calibrator, const rd_kafka_message_t *message)
 {
 	note_granted(calibrator, right_to_read(calibrator, message));
-	struct batch_partition *partition = batch_find(
-		&calibrator->batch, ingest_topic(&calibrator->ingest, rd_kafka_topic_name(message->rkt)),
-		message->partition);
-	if (!partition)
+	struct batch_partition *partition = partition_of(calibrator, message);
+	if (!partition || partition->held)
 		return;
 	partition->at_end = true;
 	partition->end_us = clock_monotonic_us();
@@ -458,11 +570,13 @@ static void poll_once(struct calibrator *calibrator)
 	rd_kafka_message_t *message = rd_kafka_consumer_poll(calibrator->consumer, POLL_MS);
 	if (!message)
 		return;
+	bool kept = false;
 	if (message->err)
 		handle_error(calibrator, message);
 	else if (calibrator->positioned)
-		read_record(calibrator, message);
-	rd_kafka_message_destroy(message);
+		kept = read_record(calibrator, message);
+	if (!kept)
+		rd_kafka_message_destroy(message);
 }
 
 /* ---- lag ---- */
@@ -476,7 +590,10 @@ static int64_t waiting_since_ms(const struct calibrator *calibrator, uint64_t be
 		return 0;
 	if (!calibrator->positioned)
 		return calibrator->retry_at_us ? calibrator->away_since_ms : 0;
-	return behind || calibrator->batch.records ? calibrator->written_ms : 0;
+	int64_t held_ms = batch_held_written_ms(&calibrator->batch);
+	if (!behind && calibrator->batch.records == 0)
+		return held_ms;
+	return held_ms && held_ms < calibrator->written_ms ? held_ms : calibrator->written_ms;
 }
 
 static void measure_lag(struct calibrator *calibrator)
@@ -488,6 +605,7 @@ static void measure_lag(struct calibrator *calibrator)
 	uint64_t behind = calibrator->positioned ? lag_offsets(&calibrator->batch, calibrator->consumer) : 0;
 	pthread_mutex_lock(&calibrator->mutex);
 	calibrator->statistics.behind = behind;
+	calibrator->statistics.held = batch_held_count(&calibrator->batch);
 	calibrator->statistics.waiting_since_ms = waiting_since_ms(calibrator, behind);
 	pthread_mutex_unlock(&calibrator->mutex);
 }
@@ -525,8 +643,11 @@ static void run_once(struct calibrator *calibrator)
 	else
 		watch_drift(calibrator);
 	set_paused(calibrator, calibrator->retry_at_us != 0);
+	try_held(calibrator);
 	if (calibrator->retry_at_us)
 		heartbeat_waiting(&calibrator->heartbeat, DATABASE_NAME);
+	else if (batch_held_count(&calibrator->batch))
+		heartbeat_waiting(&calibrator->heartbeat, REGISTRY_NAME);
 	else
 		heartbeat_beat(&calibrator->heartbeat);
 	measure_lag(calibrator);
@@ -591,10 +712,10 @@ static err_t create_consumer(struct calibrator *calibrator, const struct kafka_s
 
 static void calibrator_free(struct calibrator *calibrator)
 {
+	batch_free(&calibrator->batch); /* a client does not go before its messages */
 	kafka_client_close(calibrator->consumer, CLIENT_CLOSE_MS);
 	drift_watch_free(calibrator->watch);
 	calibration_store_free(calibrator->store);
-	batch_free(&calibrator->batch);
 	pthread_mutex_destroy(&calibrator->mutex);
 	free(calibrator->topic);
 	free(calibrator->feedback_topic);

@@ -12,8 +12,10 @@
  * With a feedback horizon it reads the feedback topic in the same way, and remembers scored events for it
  * (feedback.h).
  *
- * A record that cannot be decoded is skipped with a warning. Records without label or overall confidence
- * only move the position.
+ * A record whose schema the registry does not give just now is held, and its partition paused, until it can
+ * be read; other partitions go on, and the positions in the database stay below it. One that cannot be
+ * decoded for another reason is skipped with a warning. Records without label or overall confidence only move
+ * the position.
  */
 #pragma once
 
@@ -62,6 +64,7 @@ struct calibrator_statistics {
 	struct drift_open drift_open[DRIFT_OPEN_LISTED];
 	int64_t last_commit_ms; /* wall clock; 0: none yet */
 	bool database_up;	/* it took the last attempt; false before the first */
+	size_t held;		/* partitions that wait for a schema of the registry */
 	uint64_t behind;	/* offsets that are not counted, as far as is known, of about a second ago */
 	int64_t waiting_since_ms; /* when the oldest of these that was read was written, or, where the
 				     database does not tell where to read, when it was first asked, or, where

@@ -65,8 +65,9 @@ err_t topic_message_read(const struct codec *codec, enum topic_kind kind, const 
 					    detail);
 		break;
 	case TOPIC_FEEDBACK:
-		err = codec_decode_feedback(codec, message->payload, message->len, arena, &read.feedback,
-					    detail);
+		err = codec_decode_feedback_headed(codec, kafka_header(message, FRAMING_HEADER),
+						   message->payload, message->len, arena, &read.feedback,
+						   detail);
 		break;
 	case TOPIC_DEAD_LETTERS:
 	case TOPIC_KINDS_:

@@ -431,13 +431,15 @@ static double age_seconds(int64_t since_ms)
 	return since_ms && since_ms < now_ms ? (double)(now_ms - since_ms) / 1000 : 0;
 }
 
-static void write_calibration(struct exposition *out, struct calibrator *calibrator)
+static void write_calibration(struct exposition *out, struct calibrator *calibrator, bool has_registry)
 {
 	struct calibrator_statistics statistics;
 	calibrator_statistics(calibrator, &statistics);
 	exposition_one_count(out, METRIC_CALIBRATION_UP, statistics.database_up);
 	exposition_one_count(out, METRIC_CALIBRATION_LAG, statistics.behind);
 	exposition_one_value(out, METRIC_CALIBRATION_AGE, age_seconds(statistics.waiting_since_ms));
+	if (has_registry)
+		exposition_one_count(out, METRIC_CALIBRATION_WAITING, statistics.held);
 	exposition_one_count(out, METRIC_CALIBRATION_RECORDS, statistics.records);
 	exposition_one_count(out, METRIC_CALIBRATION_CASES, statistics.cases);
 	exposition_one_count(out, METRIC_CALIBRATION_SKIPPED, statistics.skipped);
@@ -637,7 +639,7 @@ void metrics_write(const struct metrics_parts *parts, bool ready, double started
 	if (parts->targets)
 		write_targets(&out, parts->targets);
 	if (parts->calibrator)
-		write_calibration(&out, parts->calibrator);
+		write_calibration(&out, parts->calibrator, parts->registry != NULL);
 	if (parts->learner)
 		write_model(&out, parts->learner);
 	if (parts->keeper)

@@ -230,6 +230,7 @@ static json_t *calibration_of(const struct calibrator_statistics *calibrator)
 	set_count(object, "counted", calibrator->cases);
 	set_count(object, "feedback", calibrator->feedback_counted);
 	set_count(object, "behind", calibrator->behind);
+	set_count(object, "waiting_partitions", calibrator->held);
 	set_time(object, "waiting_since_ms", calibrator->waiting_since_ms);
 	set_count(object, "drift_opened", calibrator->drift_opened);
 	set_count(object, "drift_closed", calibrator->drift_closed);

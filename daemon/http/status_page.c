@@ -644,6 +644,8 @@ static void calibration_section(struct buf *out, const struct status *status)
 	figure_count(out, "labels counted", calibrator->cases);
 	figure_count(out, "reported by people", calibrator->feedback_counted);
 	waiting_figure(out, status, "oldest that is not counted waits for", calibrator->waiting_since_ms);
+	if (calibrator->held)
+		figure_count(out, "partitions that wait for a schema", calibrator->held);
 	figure_begin(out, "drift episodes of this process");
 	count(out, calibrator->drift_opened);
 	html(out, " opened, ");

@@ -359,6 +359,17 @@ int64_t kafka_written_ms(const rd_kafka_message_t *message)
 	return type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE || at_ms <= 0 || at_ms > now_ms ? now_ms : at_ms;
 }
 
+str_t kafka_header(const rd_kafka_message_t *message, const char *name)
+{
+	rd_kafka_headers_t *headers;
+	const void *value;
+	size_t len;
+	if (rd_kafka_message_headers(message, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR ||
+	    rd_kafka_header_get(headers, 0, name, &value, &len) != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return STR_NONE;
+	return (str_t){ value ? value : "", len };
+}
+
 err_t kafka_client_try(const struct kafka_settings *settings, struct err_detail *detail)
 {
 	_cleanup_(kafka_conf_cleanup) rd_kafka_conf_t *conf = NULL;

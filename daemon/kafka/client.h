@@ -7,6 +7,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/heartbeat.h"
+#include "common/str.h"
 #include "kafka/settings.h"
 
 #include <librdkafka/rdkafka.h>
@@ -80,6 +81,10 @@ void kafka_count_as_poll(rd_kafka_t *consumer);
 
 /* When the message was written (wall clock), as far as that can be true: now where nothing tells. */
 int64_t kafka_written_ms(const rd_kafka_message_t *message);
+
+/* The value of the message's first header of that name, which lives as long as the message; absent where
+ * there is none. */
+str_t kafka_header(const rd_kafka_message_t *message, const char *name);
 
 DEFINE_CLEANUP(rd_kafka_conf_t, kafka_conf_cleanup, rd_kafka_conf_destroy)
 DEFINE_CLEANUP(rd_kafka_topic_partition_list_t, kafka_list_cleanup, rd_kafka_topic_partition_list_destroy)

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "avro/codec.h"
 #include "outward/reception.h"
 
 #include <librdkafka/rdkafka.h>
@@ -44,7 +45,5 @@ struct outlet {
 /* What is to be done with a message that was not decoded for this error. Pure. */
 static inline enum outlet_take outlet_undecoded(err_t err)
 {
-	return err == ERR_SCHEMA_UNAVAILABLE || err == ERR_SCHEMA_AWAITED || err == ERR_SHUTTING_DOWN
-		       ? OUTLET_AWAITED
-		       : OUTLET_UNREADABLE;
+	return codec_awaits_schema(err) ? OUTLET_AWAITED : OUTLET_UNREADABLE;
 }

@@ -7,6 +7,7 @@ import re
 import struct
 import subprocess
 import time
+import uuid
 
 import pytest
 
@@ -20,6 +21,10 @@ from network import Link
 from servers import headers_of
 
 FRAME = struct.Struct(">bI")
+SCORED_QUERY, QUERY_FEEDBACK = (schema_registry.SCHEMAS / f"{name}.avsc" for name in ("scored_query", "query_feedback"))
+EVENTS = "SELECT count(*)::int, count(DISTINCT event_key)::int FROM calibration_events"
+FEEDBACK = """SELECT coalesce(sum(cases), 0)::int, coalesce(sum(weight_correct), 0)::int FROM calibration_rollups
+              WHERE width_s = 3600 AND label_source = 'FEEDBACK'"""
 
 
 def wait_for(what, text):
@@ -353,6 +358,72 @@ def test_an_incompatible_subject_is_said(rig, registry, topics):
     daemon.config["registry"]["subject_name_strategy"] = "record_name"
     daemon.start()
     assert registry.ask("/subjects/io.assayd.ScoredQuery/versions") == [1]
+
+
+def test_the_calibration_waits_for_schemas(kafka, topics, postgres, calibration_database, make_daemon, registry):
+    """One partition of the records and one of the feedback wait, and the others are counted; killed meanwhile, the daemon
+    has counted everything once in the end."""
+    rig = conftest.Rig(kafka, topics, None, None, None, None, make_daemon)
+    front = schema_registry.GuidFront(registry)
+    link = Link(front.port)
+    rig.topics = topics(2)
+    daemon = rig.make({"kafka": rig.topics.settings(kafka), "registry": {"urls": (f"http://127.0.0.1:{link.port}",), "wait_ms": 3000},
+                       "pipeline": {"workers": 2}, "calibration": {"dsn": postgres.dsn(calibration_database, "assayd"), "feedback_horizon_s": 86400}}).start()
+
+    def counted():
+        return [postgres.execute(sql, calibration_database)[0] for sql in (EVENTS, FEEDBACK)]
+
+    def await_counted(*expected):
+        wait_for(lambda: str(counted()), str(list(expected)))
+
+    def copies(count, schema_id=None, partition=0):
+        """Of a record, with event_ids of their own; the former of these."""
+        names = [str(uuid.uuid4()) for _ in range(count)]
+        texts = [record.value().replace(sent["event_id"].encode(), name.encode()) for name in names]
+        kafka.produce(rig.topics.scored, [{"value": text if schema_id is None else FRAME.pack(0, schema_id) + text[10:], "partition": partition}
+                                          for text in texts])
+        return names
+
+    sent = events.sure()
+    rig.send([events.message(sent)])
+    ((record, _),) = rig.scored(1)
+    await_counted((1, 1), (0, 0))
+    later = {**json.loads(SCORED_QUERY.read_text()), "doc": f"edition {time.time_ns()}"}
+    later_id = registry.register(f"{rig.topics.scored}-value", later)
+    link.refuse()
+    held, others = copies(6, later_id) + copies(2), copies(4, partition=1)
+    said = registry.encode(rig.topics.feedback, [{"event_id": name, "correct": True, "source": "test", "note": None} for name in (held[0], others[0])],
+                           "header", QUERY_FEEDBACK, url=front.url)
+    kafka.produce(rig.topics.feedback, [{**message, "partition": 0} for message in said])
+    kafka.produce(rig.topics.feedback, [{"value": json.dumps({"event_id": name, "correct": False, "source": "test"}), "partition": 1}
+                                        for name in (held[1], held[7], others[1])])
+    await_counted((5, 5), (1, 0))
+    wait_for_metric(daemon, "assayd_calibration_waiting_partitions 2")
+    daemon.await_log("the calibration waits for a schema of the registry")
+    wait_for_status(daemon, "schema registry")
+    daemon.kill()
+    daemon.start()
+    copies(3, partition=1)
+    await_counted((8, 8), (1, 0))
+    wait_for_metric(daemon, "assayd_calibration_waiting_partitions 2")
+    link.accept()
+    await_counted((16, 16), (5, 2))
+    wait_for_metric(daemon, "assayd_calibration_waiting_partitions 0")
+    assert "assayd_calibration_skipped_total 0" in daemon.get("/metrics")[1]
+    status, verified = command(daemon, "calibration", "--verify")
+    assert status == 0 and ", 0 differ" in verified and "0 records skipped" in verified, verified
+    front.answer = lambda handler: handler.say(404, b"")  # as a server without this API does: nobody waits for it for ever
+    kafka.produce(rig.topics.feedback, [{"value": FRAME.pack(0, 12345) + b"?", "partition": 0},
+                                        {"value": json.dumps({"event_id": held[2], "correct": True}), "partition": 0}])
+    await_counted((16, 16), (6, 3))
+    daemon.await_log("has not given schema 12345 within 3 s (registry.wait_ms)")
+    assert "assayd_calibration_skipped_total 1" in daemon.get("/metrics")[1]
+    link.refuse()
+    status, refused = command(daemon, "calibration", "--rebuild")
+    assert status == 69 and "cannot be read now" in refused, refused
+    await_counted((16, 16), (6, 3))
+    link.close()
+    front.close()
 
 
 def test_the_header_form_is_read(rig, registry):

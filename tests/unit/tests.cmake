@@ -72,6 +72,8 @@ unit_test(calibration/calibrator WAITS
   calibration/count/records
   WITH harness_calibration_rig)
 
+unit_test(calibration/count/ingest COVERS calibration/count/batch calibration/count/ingest)
+
 unit_test(calibration/count/store THREADS WAITS
   COVERS calibration/count/store calibration/store/schema calibration/store/segments
   WITH harness_database_server)

@@ -21,7 +21,8 @@ enum {
 	NEGATIVE_MAX = 4096,  /* names that are known not to be had */
 	NEGATIVE_MS = 15000,  /* for how long at first, and at most */
 	NEGATIVE_CAP_MS = 300000,
-	LONG_MS = 10000, /* a wait that is worth telling */
+	WANTED_MS = 10000, /* for how long a name is asked for that nobody waits for */
+	LONG_MS = 10000,   /* a wait that is worth telling */
 	LOG_PAUSE_MS = 10000,
 	PARTITIONS_MAX = 100000,
 };
@@ -38,8 +39,10 @@ struct registry_lookup {
 	int64_t due_us; /* DUE: when it is to be asked for; NEGATIVE: until when that counts */
 	struct backoff again;
 	int64_t negative_ms;
-	bool absent; /* the registry said once that it does not have it */
-	err_t err;   /* NEGATIVE: what it is, and why; else what went wrong last, or ERR_OK */
+	bool absent;		 /* the registry said once that it does not have it */
+	int64_t wanted_until_us; /* somebody comes again for it until then */
+	int64_t odd_since_us;	 /* since when it is answered, and not as it should be; 0: it is not */
+	err_t err;		 /* NEGATIVE: what it is, and why; else what went wrong last, or ERR_OK */
 	struct err_detail detail;
 	/* the thread's */
 	struct registry_fetch *fetch;
@@ -89,6 +92,11 @@ static struct registry_lookup *find_lookup(struct registry *registry, const stru
 	while (lookup && !framing_same_name(&lookup->name, name))
 		lookup = lookup->next;
 	return lookup;
+}
+
+static bool is_wanted(const struct registry_lookup *lookup, int64_t now_us)
+{
+	return !list_empty(&lookup->waits) || lookup->wanted_until_us > now_us;
 }
 
 static struct list *list_of(struct registry *registry, enum lookup_state state)
@@ -267,6 +275,7 @@ static enum registry_answer await(struct registry *registry, struct registry_wai
 		lookup->due_us = 0;
 		lookup->absent = false;
 		lookup->err = ERR_OK;
+		lookup->odd_since_us = 0;
 		set_state(registry, lookup, LOOKUP_DUE);
 	}
 	wait->lookup = lookup;
@@ -321,7 +330,7 @@ static bool wait_until(struct blocked *blocked, const struct timespec *deadline)
 }
 
 /* Takes back a wait that nobody has ended; one that was ended is about to be reported. */
-static void give_up_blocked(struct registry *registry, struct blocked *blocked, int64_t timeout_ms)
+static void give_up_blocked(struct registry *registry, struct blocked *blocked)
 {
 	char name[SCHEMA_NAME_SIZE];
 	struct registry_wait *wait = &blocked->wait;
@@ -330,8 +339,8 @@ static void give_up_blocked(struct registry *registry, struct blocked *blocked, 
 	if (mine) {
 		framing_name_text(&wait->name, name);
 		wait->err = err_fail(&wait->detail, ERR_SCHEMA_UNAVAILABLE,
-				     "the schema registry has not given %s within %" PRId64 " s: %s", name,
-				     timeout_ms / 1000, fault_of(registry, wait->lookup));
+				     "the schema registry has not given %s yet: %s", name,
+				     fault_of(registry, wait->lookup));
 		leave_lists(registry, wait);
 	}
 	pthread_mutex_unlock(&registry->mutex);
@@ -339,21 +348,52 @@ static void give_up_blocked(struct registry *registry, struct blocked *blocked, 
 		wait_until(blocked, NULL);
 }
 
+/* It answers, but never with this schema: whoever comes again for it does so no longer than events wait. */
+static bool is_given_up(const struct registry *registry, const struct registry_lookup *lookup)
+{
+	return lookup->odd_since_us &&
+	       clock_monotonic_us() - lookup->odd_since_us > registry->settings->wait_ms * 1000;
+}
+
+/* As `await`, for whoever comes again. `ret_failing`: it is known already that this takes longer. */
+static enum registry_answer await_or_come_again(struct registry *registry, struct registry_wait *wait,
+						bool *ret_failing)
+{
+	char name[SCHEMA_NAME_SIZE];
+	enum registry_answer answer = await(registry, wait);
+	*ret_failing = false;
+	if (answer != REGISTRY_WAITS)
+		return answer;
+	struct registry_lookup *lookup = wait->lookup;
+	lookup->wanted_until_us = clock_monotonic_us() + INT64_C(1000) * WANTED_MS;
+	*ret_failing = registry->statistics.down || lookup->err;
+	if (!is_given_up(registry, lookup))
+		return REGISTRY_WAITS;
+	leave_lists(registry, wait);
+	framing_name_text(&wait->name, name);
+	wait->err = err_fail(&wait->detail, ERR_SCHEMA_UNKNOWN,
+			     "the schema registry answers, but has not given %s within %" PRId64
+			     " s (registry.wait_ms): %s",
+			     name, registry->settings->wait_ms / 1000, fault_of(registry, lookup));
+	return REGISTRY_REFUSES;
+}
+
 err_t registry_resolve(struct registry *registry, const struct schema_name *name, int64_t timeout_ms,
 		       struct err_detail *detail)
 {
 	struct blocked blocked = { .wait = { .name = *name, .partition = -1, .done = wake_blocked } };
-	const struct timespec deadline = clock_deadline_after(timeout_ms);
+	bool failing;
 	blocked.wait.context = &blocked;
 	pthread_mutex_init(&blocked.mutex, NULL);
 	clock_cond_init(&blocked.reported);
 	pthread_mutex_lock(&registry->mutex);
-	enum registry_answer answer = await(registry, &blocked.wait);
+	enum registry_answer answer = await_or_come_again(registry, &blocked.wait, &failing);
 	pthread_mutex_unlock(&registry->mutex);
 	if (answer == REGISTRY_WAITS) {
+		const struct timespec deadline = clock_deadline_after(failing ? 0 : timeout_ms);
 		registry_http_wake(registry->http);
 		if (!wait_until(&blocked, &deadline))
-			give_up_blocked(registry, &blocked, timeout_ms);
+			give_up_blocked(registry, &blocked);
 	}
 	pthread_cond_destroy(&blocked.reported);
 	pthread_mutex_destroy(&blocked.mutex);
@@ -412,6 +452,21 @@ static void retry(struct registry *registry, struct registry_lookup *lookup, int
 	lookup->tried = 0;
 	lookup->due_us = clock_monotonic_us() + delay_ms * 1000;
 	set_state(registry, lookup, LOOKUP_DUE);
+}
+
+/* Those who come again need not wait for the next attempt. */
+static void end_blocked(struct registry *registry, struct registry_lookup *lookup, struct list *ended)
+{
+	char name[SCHEMA_NAME_SIZE];
+	struct err_detail detail;
+	framing_name_text(&lookup->name, name);
+	err_fail(&detail, ERR_SCHEMA_UNAVAILABLE, "the schema registry has not given %s yet: %s", name,
+		 lookup->detail.message);
+	LIST_FOREACH_SAFE (node, &lookup->waits) {
+		struct registry_wait *wait = container_of(node, struct registry_wait, node);
+		if (!wait->counted)
+			end_wait(registry, wait, ERR_SCHEMA_UNAVAILABLE, &detail, ended);
+	}
 }
 
 /* What is known for a while: events with that name need not wait. `what` is wrong, and how that is mended. */
@@ -497,6 +552,15 @@ static void ask(struct registry *registry, struct registry_lookup *lookup)
 	registry_http_start(registry->http, &lookup->request);
 }
 
+/* No answer in time is no answer, even if the connection was there. */
+static void note_answered(struct registry_lookup *lookup, enum registry_outcome outcome)
+{
+	if (outcome != REGISTRY_ODD || lookup->request.status == 0)
+		lookup->odd_since_us = 0;
+	else if (!lookup->odd_since_us)
+		lookup->odd_since_us = clock_monotonic_us();
+}
+
 /* An attempt that came to nothing. */
 static void fail(struct registry *registry, struct registry_lookup *lookup, enum registry_outcome outcome,
 		 const struct err_detail *detail, struct list *ended)
@@ -506,6 +570,7 @@ static void fail(struct registry *registry, struct registry_lookup *lookup, enum
 		note_up(registry);
 	lookup->detail = *detail;
 	lookup->err = ERR_SCHEMA_UNAVAILABLE;
+	note_answered(lookup, outcome);
 	if (outcome == REGISTRY_ABSENT && lookup->absent) {
 		settle_absent(registry, lookup, detail->message, ended);
 	} else if (outcome == REGISTRY_REFUSED) {
@@ -520,6 +585,8 @@ static void fail(struct registry *registry, struct registry_lookup *lookup, enum
 		note_odd(registry, lookup);
 		retry(registry, lookup, backoff_next_ms(&lookup->again));
 	}
+	if (lookup->state == LOOKUP_DUE)
+		end_blocked(registry, lookup, ended);
 	pthread_mutex_unlock(&registry->mutex);
 }
 
@@ -578,7 +645,7 @@ static size_t take_due(struct registry *registry, struct registry_lookup *taken[
 		struct registry_lookup *lookup = container_of(node, struct registry_lookup, node);
 		if (registry->asking.count >= most)
 			break;
-		if (lookup->due_us > now_us || list_empty(&lookup->waits))
+		if (lookup->due_us > now_us || !is_wanted(lookup, now_us))
 			continue;
 		set_state(registry, lookup, LOOKUP_ASKING);
 		taken[count++] = lookup;
@@ -623,7 +690,7 @@ static void sweep(struct registry *registry, struct list *ended)
 	}
 	LIST_FOREACH_SAFE (node, &registry->due) {
 		struct registry_lookup *lookup = container_of(node, struct registry_lookup, node);
-		if (list_empty(&lookup->waits))
+		if (!is_wanted(lookup, now_us))
 			forget(registry, lookup);
 	}
 	pthread_mutex_unlock(&registry->mutex);
@@ -639,7 +706,7 @@ static int64_t pause_ms(struct registry *registry)
 		const struct registry_lookup *lookup = container_of(node, struct registry_lookup, node);
 		int64_t due_us =
 			lookup->due_us > registry->down_until_us ? lookup->due_us : registry->down_until_us;
-		if (!full && !registry->stopping && !list_empty(&lookup->waits) && due_us < first_us)
+		if (!full && !registry->stopping && is_wanted(lookup, now_us) && due_us < first_us)
 			first_us = due_us;
 	}
 	pthread_mutex_unlock(&registry->mutex);

@@ -213,7 +213,8 @@ err_t registry_written_id(const struct registry_settings *settings, const char *
 
 /* ---- schemas ---- */
 
-static err_t fetch_all(const struct registry_settings *settings, struct registry_fetch *fetch,
+/* `ret_odd`: it answers, and not as it should. */
+static err_t fetch_all(const struct registry_settings *settings, struct registry_fetch *fetch, bool *ret_odd,
 		       struct err_detail *detail)
 {
 	enum registry_outcome outcome = REGISTRY_MORE;
@@ -222,6 +223,7 @@ static err_t fetch_all(const struct registry_settings *settings, struct registry
 		struct registry_request request = { .path = registry_fetch_path(fetch) };
 		ask(settings, &request);
 		outcome = registry_fetch_take(fetch, &request, &reason);
+		*ret_odd = outcome == REGISTRY_ODD && request.status != 0;
 		registry_request_free(&request);
 	}
 	if (outcome == REGISTRY_COMPLETE)
@@ -236,7 +238,8 @@ err_t registry_latest(const struct registry_settings *settings, const char *subj
 		      struct err_detail *detail)
 {
 	struct registry_fetch *fetch = registry_fetch_new_latest(subject);
-	err_t err = fetch_all(settings, fetch, detail);
+	bool odd;
+	err_t err = fetch_all(settings, fetch, &odd, detail);
 	if (!err)
 		buf_append_str(out, registry_fetch_schema(fetch));
 	registry_fetch_free(fetch);
@@ -247,7 +250,10 @@ err_t registry_teach(const struct registry_settings *settings, struct codec *cod
 		     const struct schema_name *name, struct err_detail *detail)
 {
 	struct registry_fetch *fetch = registry_fetch_new(name);
-	err_t err = fetch_all(settings, fetch, detail);
+	bool odd;
+	err_t err = fetch_all(settings, fetch, &odd, detail);
+	if (odd) /* nobody waits for that */
+		err = ERR_SCHEMA_UNKNOWN;
 	if (!err)
 		err = codec_learn_named(codec, name, registry_fetch_schema(fetch), detail);
 	registry_fetch_free(fetch);

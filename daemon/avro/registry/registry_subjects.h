@@ -38,6 +38,7 @@ err_t registry_written_id(const struct registry_settings *settings, const char *
 err_t registry_latest(const struct registry_settings *settings, const char *subject, struct buf *out,
 		      struct err_detail *detail);
 
-/* Lets the codec learn a name, or says why not. */
+/* Lets the codec learn a name, or says why not. ERR_SCHEMA_UNAVAILABLE: the registry cannot be asked.
+ * ERR_SCHEMA_UNKNOWN: it has no such schema, or answers something else. */
 err_t registry_teach(const struct registry_settings *settings, struct codec *codec,
 		     const struct schema_name *name, struct err_detail *detail);

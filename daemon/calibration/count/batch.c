@@ -1,5 +1,7 @@
 #include "calibration/count/batch.h"
 
+#include "common/clock.h"
+
 static void forget_cases(struct batch *batch)
 {
 	arena_free(batch->arena);
@@ -10,6 +12,15 @@ static void forget_cases(struct batch *batch)
 	batch->feedback_count = batch->feedback_capacity = 0;
 	batch->records = batch->labelled = 0;
 	batch->expired = 0;
+}
+
+static void drop_held(struct batch *batch)
+{
+	for (size_t i = 0; i < batch->partitions_count; i++) {
+		rd_kafka_message_t *message = batch_take_held(&batch->partitions[i]);
+		if (message)
+			rd_kafka_message_destroy(message);
+	}
 }
 
 static int by_partition(const void *a, const void *b)
@@ -41,6 +52,7 @@ void batch_assign(struct batch *batch, const struct batch_partition *partitions,
 void batch_free(struct batch *batch)
 {
 	forget_cases(batch);
+	drop_held(batch);
 	free(TAKE_PTR(batch->partitions));
 	batch->partitions_count = 0;
 }
@@ -48,6 +60,7 @@ void batch_free(struct batch *batch)
 void batch_restart(struct batch *batch, const int64_t *positions)
 {
 	forget_cases(batch);
+	drop_held(batch);
 	for (size_t i = 0; i < batch->partitions_count; i++)
 		batch->partitions[i].stored = batch->partitions[i].reached = positions[i];
 }
@@ -60,19 +73,48 @@ struct batch_partition *batch_find(struct batch *batch, const char *topic, int32
 	return NULL;
 }
 
-bool batch_reach(struct batch *batch, struct batch_partition *partition, int64_t offset)
+void batch_reach(struct batch *batch, struct batch_partition *partition, int64_t offset)
 {
-	if (offset < partition->reached)
-		return false;
 	partition->reached = offset + 1;
 	partition->at_end = false;
 	batch->records++;
-	return true;
+}
+
+void batch_hold(struct batch_partition *partition, rd_kafka_message_t *message)
+{
+	partition->held = message;
+	partition->held_since_us = clock_monotonic_us();
+	partition->held_written_ms = kafka_written_ms(message);
+	partition->at_end = false;
+}
+
+rd_kafka_message_t *batch_take_held(struct batch_partition *partition)
+{
+	return TAKE_PTR(partition->held);
+}
+
+size_t batch_held_count(const struct batch *batch)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < batch->partitions_count; i++)
+		count += batch->partitions[i].held != NULL;
+	return count;
+}
+
+int64_t batch_held_written_ms(const struct batch *batch)
+{
+	int64_t first_ms = 0;
+	for (size_t i = 0; i < batch->partitions_count; i++) {
+		const struct batch_partition *partition = &batch->partitions[i];
+		if (partition->held && (first_ms == 0 || partition->held_written_ms < first_ms))
+			first_ms = partition->held_written_ms;
+	}
+	return first_ms;
 }
 
 void batch_pass(struct batch_partition *partition, int64_t end)
 {
-	if (end > 0 && end > partition->reached)
+	if (!partition->held && end > 0 && end > partition->reached)
 		partition->reached = end;
 }
 
@@ -136,7 +178,8 @@ void batch_committed(struct batch *batch)
 bool batch_caught_up(const struct batch *batch, int64_t since_us)
 {
 	for (size_t i = 0; i < batch->partitions_count; i++)
-		if (!batch->partitions[i].at_end && batch->partitions[i].end_us < since_us)
+		if (batch->partitions[i].held ||
+		    (!batch->partitions[i].at_end && batch->partitions[i].end_us < since_us))
 			return false;
 	return batch->records == 0;
 }

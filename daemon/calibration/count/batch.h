@@ -6,6 +6,7 @@
 
 #include "calibration/count/store.h"
 #include "common/arena.h"
+#include "kafka/client.h"
 
 /* Partitions are found by walking: there are few. */
 struct batch_partition {
@@ -15,6 +16,11 @@ struct batch_partition {
 	int64_t reached; /* next offset to be read; equal to `stored` when nothing was read */
 	bool at_end;	 /* the last thing that was heard of it is that there is no more */
 	int64_t end_us;	 /* when that was last heard; 0: never */
+
+	/* The message that comes next and whose schema is awaited, or NULL; the batch's. Nothing further is
+	 * read meanwhile. */
+	rd_kafka_message_t *held;
+	int64_t held_since_us, held_written_ms;
 };
 
 struct batch {
@@ -37,17 +43,28 @@ void batch_assign(struct batch *batch, const struct batch_partition *partitions,
 /* Releases everything; no partition is assigned any more. */
 void batch_free(struct batch *batch);
 
-/* Where each partition goes on; drops what was read. `positions` in the order of the partitions. */
+/* Where each partition goes on; drops what was read and what is held. `positions` in the order of the
+ * partitions. */
 void batch_restart(struct batch *batch, const int64_t *positions);
 
 /* The partition, or NULL: it is not assigned. */
 struct batch_partition *batch_find(struct batch *batch, const char *topic, int32_t partition);
 
-/* A record was read. False: it was read before; it must be ignored. */
-bool batch_reach(struct batch *batch, struct batch_partition *partition, int64_t offset);
+/* A record was read that had not been before. */
+void batch_reach(struct batch *batch, struct batch_partition *partition, int64_t offset);
+
+/* The partition holds the message, which is the batch's from now on. */
+void batch_hold(struct batch_partition *partition, rd_kafka_message_t *message);
+
+/* Takes the message that a partition holds, which is the caller's then. */
+rd_kafka_message_t *batch_take_held(struct batch_partition *partition);
+
+/* How many partitions hold a message; when the first of these was written (wall clock), 0: none is held. */
+size_t batch_held_count(const struct batch *batch);
+int64_t batch_held_written_ms(const struct batch *batch);
 
 /* The partition was read to its end: what is below and was not read is no record, but marks of transactions
- * and what they aborted. */
+ * and what they aborted. One that holds a message was not. */
 void batch_pass(struct batch_partition *partition, int64_t end);
 
 /* Whether a partition was read, or passed, beyond its position. */

@@ -1,5 +1,6 @@
 #include "calibration/count/ingest.h"
 
+#include "avro/codec.h"
 #include "calibration/store/days.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -38,50 +39,55 @@ static void skip(struct ingest *ingest, const rd_kafka_message_t *message, const
 	ingest->skipped_silently = 0;
 }
 
-static void take_scored(struct ingest *ingest, const rd_kafka_message_t *message, int64_t since_ms)
+static err_t take_scored(struct ingest *ingest, const rd_kafka_message_t *message, int64_t since_ms,
+			 struct err_detail *detail)
 {
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	struct calibration_case item;
-	struct err_detail detail = { "" };
 	bool read = false;
-	err_t err = calibration_record_case(ingest->codec, message, arena, &item, &read, &detail);
-	if (err)
-		skip(ingest, message, err_message(err, &detail));
+	err_t err = calibration_record_case(ingest->codec, message, arena, &item, &read, detail);
 	if (err || !read)
-		return;
+		return err;
 	if (!ingest->horizon_ms || !within_memory(ingest, item.scored_at_ms, since_ms) ||
 	    item.scored_at_ms < since_ms)
 		item.event.text[0] = '\0';
 	if (item.label_source == ENUM_ABSENT && !item.event.text[0])
-		return;
+		return ERR_OK;
 	calibration_case_complete(&item, arena);
 	batch_add(ingest->batch, &item);
+	return ERR_OK;
 }
 
-static void take_feedback(struct ingest *ingest, const rd_kafka_message_t *message, int64_t since_ms)
+static err_t take_feedback(struct ingest *ingest, const rd_kafka_message_t *message, int64_t since_ms,
+			   struct err_detail *detail)
 {
 	struct calibration_feedback item;
-	struct err_detail detail = { "" };
-	err_t err = calibration_record_feedback(ingest->codec, message, &item, &detail);
-	ingest->feedback++;
+	err_t err = calibration_record_feedback(ingest->codec, message, &item, detail);
 	if (err)
-		skip(ingest, message, err_message(err, &detail));
-	else if (within_memory(ingest, item.said_at_ms, since_ms))
+		return err;
+	if (within_memory(ingest, item.said_at_ms, since_ms))
 		batch_add_feedback(ingest->batch, &item);
 	else
 		ingest->batch->expired++;
+	return ERR_OK;
 }
 
-bool ingest_take(struct ingest *ingest, const rd_kafka_message_t *message, int64_t since_ms)
+enum ingest_answer ingest_take(struct ingest *ingest, const rd_kafka_message_t *message, int64_t since_ms,
+			       struct err_detail *detail)
 {
 	const char *topic = ingest_topic(ingest, rd_kafka_topic_name(message->rkt));
 	struct batch_partition *partition = batch_find(ingest->batch, topic, message->partition);
-	if (!partition || !batch_reach(ingest->batch, partition, message->offset))
-		return false;
+	bool is_feedback = topic == ingest->feedback_topic;
+	if (!partition || message->offset < partition->reached)
+		return INGEST_PASSED;
+	err_t err = is_feedback ? take_feedback(ingest, message, since_ms, detail)
+				: take_scored(ingest, message, since_ms, detail);
+	if (codec_awaits_schema(err))
+		return INGEST_AWAITED;
+	batch_reach(ingest->batch, partition, message->offset);
 	ingest->records++;
-	if (topic == ingest->feedback_topic)
-		take_feedback(ingest, message, since_ms);
-	else
-		take_scored(ingest, message, since_ms);
-	return true;
+	ingest->feedback += is_feedback;
+	if (err)
+		skip(ingest, message, err_message(err, detail));
+	return INGEST_TAKEN;
 }

@@ -23,7 +23,14 @@ struct ingest {
 /* Our pointer to the name of one of the two topics. */
 const char *ingest_topic(const struct ingest *ingest, const char *name);
 
+enum ingest_answer {
+	INGEST_TAKEN,
+	INGEST_PASSED,	/* it was read before, or its partition is not assigned */
+	INGEST_AWAITED, /* nothing was done: it has to be taken again before anything else of its partition */
+};
+
 /* Adds what the message says to the batch; `since_ms`: from when on scored events are counted for feedback.
- * What cannot be read is counted, and logged now and then. False: it was read before, or its partition is
- * not assigned. */
-bool ingest_take(struct ingest *ingest, const rd_kafka_message_t *message, int64_t since_ms);
+ * What cannot be read is counted as skipped, and logged now and then; that its schema cannot be had just now
+ * is no such reason. The detail says why it is awaited. Blocks where the codec asks for a schema. */
+enum ingest_answer ingest_take(struct ingest *ingest, const rd_kafka_message_t *message, int64_t since_ms,
+			       struct err_detail *detail);

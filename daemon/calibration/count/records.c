@@ -21,7 +21,8 @@ err_t calibration_record_feedback(const struct codec *codec, const rd_kafka_mess
 	struct calibration_feedback item = { .partition = message->partition, .offset = message->offset };
 	rd_kafka_timestamp_type_t type;
 	item.said_at_ms = rd_kafka_message_timestamp(message, &type);
-	err_t err = calibration_feedback_read(codec, message->payload, message->len, &item, detail);
+	err_t err = calibration_feedback_read(codec, kafka_header(message, FRAMING_HEADER), message->payload,
+					      message->len, &item, detail);
 	if (!err && type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE)
 		err = err_fail(detail, ERR_AVRO_VALUE, "the message has no time");
 	if (!err)

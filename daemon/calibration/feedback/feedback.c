@@ -7,12 +7,12 @@
  * all: tens of millions of messages within the horizon. */
 #define MAX_FEEDBACK_BYTES "1073741824"
 
-err_t calibration_feedback_read(const struct codec *codec, const void *data, size_t len,
+err_t calibration_feedback_read(const struct codec *codec, str_t header, const void *data, size_t len,
 				struct calibration_feedback *ret_feedback, struct err_detail *detail)
 {
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	struct query_feedback *feedback;
-	err_t err = codec_decode_feedback(codec, data, len, arena, &feedback, detail);
+	err_t err = codec_decode_feedback_headed(codec, header, data, len, arena, &feedback, detail);
 	if (!err && feedback->event_id.len == 0)
 		err = err_fail(detail, ERR_AVRO_VALUE, "it names no event");
 	if (err)

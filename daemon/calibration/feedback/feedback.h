@@ -24,9 +24,9 @@ struct calibration_feedback {
 	bool correct;
 };
 
-/* What a message of the feedback topic says; time and place are the caller's to set. Errors: it cannot be
- * decoded, or names no event. Pure. */
-err_t calibration_feedback_read(const struct codec *codec, const void *data, size_t len,
+/* What a message of the feedback topic says, with the value of its header (FRAMING_HEADER), or an absent one;
+ * time and place are the caller's to set. Errors: it cannot be decoded, or names no event. Pure. */
+err_t calibration_feedback_read(const struct codec *codec, str_t header, const void *data, size_t len,
 				struct calibration_feedback *ret_feedback, struct err_detail *detail);
 
 /* calibration_events and so on, or others of their shape. */

@@ -134,20 +134,32 @@ static err_t count_full_batch(struct rebuild *rebuild, struct err_detail *detail
 	return full ? count_batch(rebuild, detail) : ERR_OK;
 }
 
+/* What cannot be read is skipped, unless its schema could be had from a registry that cannot be asked. */
+static err_t skip(struct rebuild *rebuild, const rd_kafka_message_t *message, err_t err,
+		  const struct err_detail *reason, struct err_detail *detail)
+{
+	rebuild->summary.skipped++;
+	if (!codec_awaits_schema(err))
+		return ERR_OK;
+	return err_fail(detail, err, "partition %d of %s, offset %lld cannot be read now: %s",
+			(int)message->partition, rd_kafka_topic_name(message->rkt),
+			(long long)message->offset, err_message(err, reason));
+}
+
 static err_t take_scored(size_t span, const rd_kafka_message_t *message, void *context,
 			 struct err_detail *detail)
 {
 	struct rebuild *rebuild = context;
 	const struct rebuild_partition *partition = &rebuild->scored.partitions[span];
 	struct calibration_case item;
+	struct err_detail reason = { "" };
 	bool read = false;
 	rebuild->summary.records++;
 	rebuild_log_note_time(&rebuild->scored, span, message, rebuild->now_ms);
-	if (calibration_record_case(rebuild->options->codec, message, rebuild->batch_arena, &item, &read,
-				    NULL)) {
-		rebuild->summary.skipped++;
-		return ERR_OK;
-	}
+	err_t err = calibration_record_case(rebuild->options->codec, message, rebuild->batch_arena, &item,
+					    &read, &reason);
+	if (err)
+		return skip(rebuild, message, err, &reason, detail);
 	if (!read)
 		return ERR_OK;
 	rebuild_log_note_begin(&rebuild->scored, item.scored_at_ms);
@@ -176,13 +188,13 @@ static err_t take_feedback(size_t span, const rd_kafka_message_t *message, void 
 {
 	struct rebuild *rebuild = context;
 	struct calibration_feedback item;
+	struct err_detail reason = { "" };
 	rebuild->summary.records++;
 	rebuild->summary.feedback++;
 	rebuild_log_note_time(&rebuild->feedback, span, message, rebuild->now_ms);
-	if (calibration_record_feedback(rebuild->options->codec, message, &item, NULL)) {
-		rebuild->summary.skipped++;
-		return ERR_OK;
-	}
+	err_t err = calibration_record_feedback(rebuild->options->codec, message, &item, &reason);
+	if (err)
+		return skip(rebuild, message, err, &reason, detail);
 	if (storable_time(item.said_at_ms))
 		rebuild_log_note_begin(&rebuild->feedback, item.said_at_ms);
 	if (storable_time(item.said_at_ms))

@@ -69,13 +69,14 @@ struct rebuild_outcome {
 };
 
 /* Compares. ERR_CALIBRATION_LOG: nothing of the topic was ever counted. ERR_CONFLICT: records were deleted
- * while they were read, try again. Texts in the arena. */
+ * while they were read, try again. ERR_SCHEMA_UNAVAILABLE: the schema registry cannot be asked for the schema
+ * of a record. Texts in the arena. */
 err_t rebuild_verify(const struct rebuild_options *options, struct arena *arena,
 		     struct rebuild_outcome *ret_summary, struct err_detail *detail);
 
 /* Replaces. ERR_CALIBRATION_LOG, and nothing was changed: the log is not to be trusted, see rebuild_outcome;
  * a topic is not what was counted, or nothing of that is left (rebuild_guard.h). While it reads the log
  * others go on counting; for the last records and the replacement itself they wait. ERR_CONFLICT: another
- * rebuild is running, or as above. */
+ * rebuild is running, or as above. ERR_SCHEMA_UNAVAILABLE: as above, nothing was changed. */
 err_t rebuild_rebuild(const struct rebuild_options *options, struct arena *arena,
 		      struct rebuild_outcome *ret_summary, struct err_detail *detail);

@@ -16,7 +16,8 @@ from servers import Server
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 CLIENT = ROOT / "tests/harness/fixtures/registry_client.py"
-GENERATED_QUERY = ROOT / "schemas/generated_query.avsc"
+SCHEMAS = ROOT / "schemas"
+GENERATED_QUERY = SCHEMAS / "generated_query.avsc"
 TYPE = "application/vnd.schemaregistry.v1+json"
 
 

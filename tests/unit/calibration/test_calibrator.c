@@ -30,6 +30,13 @@ static void check_sums(void)
 	assert_string_equal(counted_sums, expected);
 }
 
+static struct calibrator_statistics statistics_of(struct calibrator *calibrator)
+{
+	struct calibrator_statistics statistics;
+	calibrator_statistics(calibrator, &statistics);
+	return statistics;
+}
+
 /* What the calibrator says once it has nothing to do. The database shows a commit before the calibrator has
  * counted it in its statistics: it has once it no longer waits for the database. */
 static struct calibrator_statistics statistics_at_rest(struct calibrator *calibrator)
@@ -341,6 +348,107 @@ static void test_rights_that_are_missing(void **state)
 	rd_kafka_destroy(host);
 }
 
+/* ---- schemas ---- */
+
+enum { GIVEN = 7, GIVEN_TOO = 8, UNKNOWN = 9 };
+
+static _Atomic bool registry_away;
+
+static err_t ask_registry(const struct schema_name *name, void *context, struct err_detail *detail)
+{
+	(void)context;
+	if (registry_away)
+		return err_fail(detail, ERR_SCHEMA_UNAVAILABLE, "nobody answers");
+	if (name->id == UNKNOWN)
+		return err_fail(detail, ERR_SCHEMA_UNKNOWN, "there is no such schema");
+	return codec_learn_named(rig.codec, name, builtin_schema(RECORD_SCORED), detail);
+}
+
+static void wait_until_held(struct calibrator *calibrator, size_t held)
+{
+	struct calibrator_statistics statistics = { .held = SIZE_MAX };
+	for (int i = 0; i < 6000 && statistics.held != held; i++) {
+		rig_sleep_ms(20);
+		calibrator_statistics(calibrator, &statistics);
+	}
+	assert_int_equal(statistics.held, held);
+}
+
+/* Partition 0 waits for a schema: the others are counted, whatever else happens, and in the end all is, once.
+ */
+static void test_a_schema_that_is_away(void **state)
+{
+	char reached[32], after[32];
+	(void)state;
+	registry_away = true;
+	codec_set_resolver(rig.codec, ask_registry, NULL, NULL);
+	log_set_level(LOG_LEVEL_NOTICE);
+	log_set_sink(hear, NULL);
+	rig_produce(30, true);
+	struct calibrator *first = rig_start_calibrator();
+	rig_wait_counted(30);
+	rig.schema_id = GIVEN;
+	rig_produce(300, true);
+	rig_wait_counted(230);
+	wait_until_held(first, 1);
+	wait_until_told("the calibration waits for a schema of the registry");
+	wait_until_behind(first, true);
+	wait_for_word(first, "schema registry");
+
+	assert_int_equal(test_postgres_do(&rig.server, "kill"), 0);
+	rig_produce(30, true);
+	wait_for_word(first, "calibration database");
+	assert_int_equal(test_postgres_do(&rig.server, "resume"), 0);
+	rig_wait_counted(250);
+	rig_query("SELECT next_offset FROM calibration_positions WHERE partition = 0", reached,
+		  sizeof reached);
+
+	struct calibrator *second = rig_start_calibrator(); /* one of them gets the partition, maybe again */
+	rig_produce(30, true);
+	rig_wait_counted(270);
+	calibrator_stop(first);
+	rig_produce(30, true);
+	rig_wait_counted(290);
+	wait_until_held(second, 1);
+	rig_query("SELECT next_offset FROM calibration_positions WHERE partition = 0", after, sizeof after);
+	assert_string_equal(after, reached);
+
+	rig_sleep_ms(4000); /* a wait that is worth telling, of the second one, too */
+	registry_away = false;
+	rig_wait_counted(420);
+	wait_until_held(second, 0);
+	wait_until_told("the calibration waits for no schema any more");
+	check_sums();
+	wait_for_ends();
+	wait_until_behind(second, false);
+	calibrator_stop(second);
+	log_set_sink(NULL, NULL);
+	log_set_level(LOG_LEVEL_ERROR);
+}
+
+/* It is skipped, and what waits behind it is not: even if another schema comes and goes. */
+static void test_a_schema_that_nobody_has(void **state)
+{
+	(void)state;
+	registry_away = true;
+	codec_set_resolver(rig.codec, ask_registry, NULL, NULL);
+	struct calibrator *calibrator = rig_start_calibrator();
+	rig.schema_id = UNKNOWN;
+	rig_produce(3, true);
+	rig.schema_id = GIVEN_TOO;
+	rig_produce(3, true);
+	rig_wait_counted(4);
+	wait_until_held(calibrator, 1);
+	assert_int_equal(statistics_of(calibrator).skipped, 0);
+	registry_away = false;
+	rig_wait_counted(5);
+	wait_until_held(calibrator, 0);
+	wait_for_ends();
+	assert_int_equal(statistics_of(calibrator).skipped, 4);
+	assert_int_equal(statistics_of(calibrator).conflicts, 0);
+	calibrator_stop(calibrator);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -354,6 +462,8 @@ int main(void)
 		cmocka_unit_test_setup(test_positions_that_moved_are_obeyed, rig_begin_test),
 		cmocka_unit_test_setup(test_instances_open_one_episode, rig_begin_test),
 		cmocka_unit_test_setup(test_rights_that_are_missing, rig_begin_test),
+		cmocka_unit_test_setup(test_a_schema_that_is_away, rig_begin_test),
+		cmocka_unit_test_setup(test_a_schema_that_nobody_has, rig_begin_test),
 	};
 	log_set_level(LOG_LEVEL_ERROR);
 	return cmocka_run_group_tests(tests, rig_start, rig_stop);

@@ -439,8 +439,8 @@ static void test_messages_are_read_or_refused(void **state)
 	for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
 		struct calibration_feedback feedback;
 		struct err_detail detail = { "" };
-		err_t err = calibration_feedback_read(codec, messages[i].bytes, messages[i].len, &feedback,
-						      &detail);
+		err_t err = calibration_feedback_read(codec, STR_NONE, messages[i].bytes, messages[i].len,
+						      &feedback, &detail);
 		if ((err == ERR_OK) != messages[i].readable)
 			fail_msg("message %zu: %s", i, detail.message);
 	}
@@ -448,11 +448,13 @@ static void test_messages_are_read_or_refused(void **state)
 	const struct query_feedback sent = { STR("e"), true, STR("Ann"), STR_NONE };
 	struct calibration_feedback read = { 0 };
 	assert_int_equal(codec_encode_feedback(codec, &sent, &value), ERR_OK);
-	assert_int_equal(calibration_feedback_read(codec, value.data, value.len, &read, NULL), ERR_OK);
+	assert_int_equal(calibration_feedback_read(codec, STR_NONE, value.data, value.len, &read, NULL),
+			 ERR_OK);
 	assert_true(read.correct);
 	assert_string_equal(read.event.text, calibration_event_key(STR("e")).text);
 	for (size_t len = 0; len < value.len; len++) /* no part of it is taken for a whole */
-		assert_int_not_equal(calibration_feedback_read(codec, value.data, len, &read, NULL), ERR_OK);
+		assert_int_not_equal(calibration_feedback_read(codec, STR_NONE, value.data, len, &read, NULL),
+				     ERR_OK);
 	codec_free(codec);
 }
 
