@@ -1,0 +1,92 @@
+#!/usr/bin/python3
+"""assayd for a program in Python: sends it an event, and reads what it found.
+
+    client.py produce generated-queries QUESTION SQL [TARGET]    prints the event_id
+    client.py read scored-queries                                a line each: event_id, level, disposition, score; until Ctrl-C
+    client.py read confidence-advisories level=VERY_LOW_CONFIDENCE    only those with that header; no other one is decoded
+
+KAFKA_BOOTSTRAP is the broker (localhost:9092). With SCHEMA_REGISTRY_URL events are Avro in Confluent's framing, else JSON; records
+and advisories are read in either, as kafka.wire_format = "confluent" or "json" has them. Needs, in a virtual environment:
+
+    pip install "confluent-kafka[avro,schemaregistry]==2.16.1"
+"""
+
+import json
+import os
+import sys
+import time
+import uuid
+
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
+
+BROKER = os.environ.get("KAFKA_BOOTSTRAP", "localhost:9092")
+REGISTRY = os.environ.get("SCHEMA_REGISTRY_URL")
+
+# What this program knows of an event. generated_query.avsc, beside assayd's other schemas, has all that one can say.
+SCHEMA = """{"type": "record", "name": "GeneratedQuery", "namespace": "io.assayd", "fields": [
+    {"name": "event_id", "type": "string"},
+    {"name": "occurred_at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+    {"name": "application", "type": "string"},
+    {"name": "question", "type": "string"},
+    {"name": "sql", "type": "string"},
+    {"name": "target", "type": ["null", "string"], "default": null}]}"""
+
+
+def produce(topic, question, sql, target=None):
+    event = {"event_id": str(uuid.uuid4()), "occurred_at": int(time.time() * 1000), "application": "example-python",
+             "question": question, "sql": sql, "target": target}
+    value = json.dumps(event).encode()
+    if REGISTRY:
+        serializer = AvroSerializer(SchemaRegistryClient({"url": REGISTRY}), SCHEMA)
+        value = serializer(event, SerializationContext(topic, MessageField.VALUE))
+    refused = []
+    producer = Producer({"bootstrap.servers": BROKER, "enable.idempotence": True})
+    producer.produce(topic, value, event["event_id"], on_delivery=lambda error, _: refused.append(error) if error else None)
+    if producer.flush(30) or refused:
+        sys.exit(f"the broker did not take it: {refused or 'no answer'}")
+    print(event["event_id"])
+
+
+def line(value):
+    if "advisory_id" in value:
+        facts = (value["event_id"], value["level"], value["action"], value["value"])
+    else:
+        facts = (value["event_id"], value["confidence"]["level"], value["disposition"]["action"], value["confidence"]["overall"])
+    return " ".join("-" if fact is None else f"{fact:.2f}" if isinstance(fact, (int, float)) else str(fact) for fact in facts)
+
+
+def read(topic, wanted=None):
+    decode = AvroDeserializer(SchemaRegistryClient({"url": REGISTRY})) if REGISTRY else None
+    # committed messages alone, which is librdkafka's default: assayd publishes in transactions
+    consumer = Consumer({"bootstrap.servers": BROKER, "group.id": "example-python", "auto.offset.reset": "earliest"})
+    consumer.subscribe([topic])
+    try:
+        while True:
+            message = consumer.poll(1)
+            if message is None:
+                continue
+            if message.error():
+                raise KafkaException(message.error())
+            if wanted and tuple(wanted.encode().split(b"=", 1)) not in [(name.encode(), data) for name, data in message.headers() or ()]:
+                continue
+            data = message.value()
+            if data.startswith(b"{"):
+                print(line(json.loads(data)), flush=True)
+            elif data.startswith(b"\0") and decode:
+                print(line(decode(data, SerializationContext(topic, MessageField.VALUE))), flush=True)
+            else:
+                sys.exit('neither JSON nor Avro of a registry that SCHEMA_REGISTRY_URL names: set kafka.wire_format = "json" or "confluent"')
+    except KeyboardInterrupt:
+        pass
+    finally:
+        consumer.close()
+
+
+if __name__ == "__main__":
+    commands = {"produce": (produce, (3, 4)), "read": (read, (1, 2))}
+    if len(sys.argv) < 2 or sys.argv[1] not in commands or len(sys.argv) - 2 not in commands[sys.argv[1]][1]:
+        sys.exit(__doc__)
+    commands[sys.argv[1]][0](*sys.argv[2:])
