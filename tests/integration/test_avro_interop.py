@@ -19,6 +19,7 @@ import json_forms
 import wire
 from conftest import required
 from daemon import BINARY
+from schema_versions import newer, older, renamed, without_uuid
 
 UTC = datetime.timezone.utc
 FILES = {"query": "generated_query", "scored": "scored_query", "advisory": "advisory"}
@@ -39,15 +40,6 @@ def tool(*arguments, data, status=0):
 
 def schema_json(kind):
     return json.loads((wire.SCHEMAS / f"{FILES[kind]}.avsc").read_text())
-
-
-def without_uuid(schema):
-    """Apache's writer fails on the null of a nullable uuid; the type on the wire is a string all the same."""
-    if isinstance(schema, list):
-        return [without_uuid(part) for part in schema]
-    if isinstance(schema, dict):
-        return {key: without_uuid(part) for key, part in schema.items() if (key, part) != ("logicalType", "uuid")}
-    return schema
 
 
 RECORDS = {kind: wire.Codec(json.dumps(without_uuid(schema_json(kind)))) for kind in FILES}
@@ -157,40 +149,6 @@ def other_version(change):
     change(schema)
     text = json.dumps(schema)
     return text, wire.Codec(text)
-
-
-def older(schema):
-    """Before most of the fields were thought of."""
-    keep = ("event_id", "occurred_at", "application", "question", "sql", "retrieval")
-    schema["fields"] = [field for field in schema["fields"] if field["name"] in keep]
-    chunk = schema["fields"][-1]["type"][1]["fields"][0]["type"]["items"]
-    chunk["fields"] = [field for field in chunk["fields"] if field["name"] in ("chunk_id", "bm25_score")]
-
-
-def newer(schema):
-    """With fields of every shape that this version does not know, and in another order."""
-    schema["fields"].reverse()
-    schema["fields"][2:2] = [
-        {"name": "tags", "type": {"type": "array", "items": "string"}, "default": []},
-        {"name": "trace", "type": ["null", {"type": "record", "name": "Trace", "fields": [
-            {"name": "parent", "type": ["null", "Trace"]}, {"name": "id", "type": "bytes"}]}], "default": None},
-        {"name": "costs", "type": {"type": "map", "values": "float"}, "default": {}}]
-    for field in schema["fields"]:
-        if field["name"] == "dialect":
-            field["type"][1]["symbols"].insert(0, "ORACLE")
-
-
-def renamed(schema):
-    """With the other names that our fields have: those of Java and TypeScript."""
-    if isinstance(schema, list):
-        for branch in schema:
-            renamed(branch)
-    elif isinstance(schema, dict):
-        for part in ("type", "items", "values"):
-            renamed(schema.get(part))
-        for field in schema.get("fields", []):
-            renamed(field["type"])
-            field["name"] = field.pop("aliases", [field["name"]])[0]
 
 
 @pytest.mark.parametrize("path", sorted((wire.SCHEMAS / "former").glob("*.avsc")), ids=lambda path: path.stem)

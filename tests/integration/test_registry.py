@@ -15,6 +15,7 @@ import certificates
 import conftest
 import events
 import lying_registry
+import other_clients
 import schema_registry
 from daemon import BINARY
 from network import Link
@@ -437,3 +438,19 @@ def test_the_header_form_is_read(rig, registry):
     rig.send(messages)
     assert ids_of(rig.scored(5)) == sorted(event["event_id"] for event in sent)
     front.close()
+
+
+# ---- the example programs ----
+
+
+@pytest.mark.parametrize("language", ["python", "java", "typescript"])
+def test_examples_write_and_read(rig, registry, topics, language):
+    """Of each language that can be had here; tests/long/clients has Go, and more. Events go in as JSON and as Avro."""
+    try:
+        command = (other_clients.python(registry.python) if language == "python" else getattr(other_clients, language)())["client"]
+    except other_clients.Unavailable as reason:
+        pytest.skip(str(reason))
+    rig.topics = topics(1)
+    rig.make({"kafka": rig.topics.settings(rig.kafka, wire_format="confluent"), "registry": {"urls": (registry.url,), "register": True},
+              "pipeline": {"workers": 2}}).start()
+    assert other_clients.try_example(command, rig.kafka, rig.topics, registry.url, "confluent") == []
