@@ -1,9 +1,10 @@
-/* Threads that wait for the same names, and the registry's own, with a server of ours that knows every second
- * name. */
+/* Threads that wait for the same names, that come again, and the registry's own, with a server of ours that
+ * knows every second name. */
 #include "avro/registry/registry.h"
 
 #include "../support.h"
 
+#include "common/clock.h"
 #include "common/pool.h"
 
 #include <jansson.h>
@@ -11,7 +12,12 @@
 #include <stdatomic.h>
 #include <sys/socket.h>
 
-enum { ASKERS = 4, NAMES = 20, SILENT = 1000 /* from there on nobody is answered */ };
+enum {
+	ASKERS = 4,
+	NAMES = 20,
+	SILENT = 1000, /* from there on nobody is answered */
+	ODD = 999      /* is answered as by no registry */
+};
 
 static struct server {
 	int fd, held[8];
@@ -27,6 +33,13 @@ static atomic_size_t over, wrong;
 static struct schema_name name_of(size_t number)
 {
 	return (struct schema_name){ .id = 1 + (uint32_t)number };
+}
+
+static void answer_oddly(int fd)
+{
+	static const char text[] = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+	if (write(fd, text, strlen(text)) < 0)
+		atomic_fetch_add(&wrong, 1);
 }
 
 static void answer(int fd, bool known)
@@ -62,7 +75,10 @@ static void serve(void *context, unsigned index)
 			server.held[atomic_fetch_add(&server.held_count, 1)] = fd;
 			continue;
 		}
-		answer(fd, id % 2);
+		if (id == ODD)
+			answer_oddly(fd);
+		else
+			answer(fd, id % 2);
 		close(fd);
 	}
 }
@@ -128,6 +144,55 @@ static void test_threads(void **state)
 	assert_int_equal(atomic_load(&wrong), 0);
 }
 
+static int64_t resolve_ms(uint32_t id, err_t expected)
+{
+	const struct schema_name name = { .id = id };
+	struct err_detail detail = { "" };
+	int64_t began_us = clock_monotonic_us();
+	assert_int_equal(registry_resolve(registry, &name, 60000, &detail), expected);
+	return (clock_monotonic_us() - began_us) / 1000;
+}
+
+/* Whoever comes again is not held up by what is known to fail, and need not be there for the name to be asked
+ * for. The server begins to listen here. */
+static void test_who_comes_again(void **state)
+{
+	_cleanup_(codec_cleanup) struct codec *codec = NULL;
+	struct registry_statistics statistics = { 0 };
+	const struct schema_name name = { .id = 1 };
+	const char *const urls[] = { server.url };
+	const struct registry_settings settings = {
+		.urls = urls, .urls_count = 1, .timeout_ms = 60000, .wait_ms = 1000, .max_schemas = NAMES
+	};
+	(void)state;
+	assert_int_equal(codec_new(&(const struct codec_options){ .max_named = NAMES }, &codec, NULL),
+			 ERR_OK);
+	registry = registry_start(&settings, codec);
+	assert_true(resolve_ms(1, ERR_SCHEMA_UNAVAILABLE) < 30000);
+	registry_statistics(registry, &statistics);
+	assert_true(statistics.down);
+	assert_true(resolve_ms(1, ERR_SCHEMA_UNAVAILABLE) < 5000);
+	assert_int_equal(statistics.waiting, 0);
+	assert_int_equal(listen(server.fd, 64), 0);
+	server.thread = pool_start("server", 1, serve, NULL);
+	for (int i = 0; i < 2000 && !codec_knows_named(codec, &name); i++)
+		usleep(10000);
+	resolve_ms(1, ERR_OK);
+	/* what it does not have it is asked for twice; what it answers otherwise counts as long as events
+	 * wait */
+	resolve_ms(2, ERR_SCHEMA_UNAVAILABLE);
+	for (int i = 0; i < 2000 && statistics.unknown == 0; i++) {
+		usleep(10000);
+		registry_statistics(registry, &statistics);
+	}
+	resolve_ms(2, ERR_SCHEMA_UNKNOWN);
+	resolve_ms(ODD, ERR_SCHEMA_UNAVAILABLE);
+	usleep(1100000);
+	resolve_ms(ODD, ERR_SCHEMA_UNKNOWN);
+	registry_stop(registry);
+	assert_int_equal(atomic_load(&wrong), 0);
+}
+
 static int start(void **state)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -135,10 +200,8 @@ static int start(void **state)
 	(void)state;
 	server.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(bind(server.fd, (struct sockaddr *)&address, size), 0);
-	assert_int_equal(listen(server.fd, 64), 0);
 	assert_int_equal(getsockname(server.fd, (struct sockaddr *)&address, &size), 0);
 	snprintf(server.url, sizeof server.url, "http://127.0.0.1:%d", ntohs(address.sin_port));
-	server.thread = pool_start("server", 1, serve, NULL);
 	return 0;
 }
 
@@ -156,6 +219,7 @@ static int stop(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_who_comes_again),
 		cmocka_unit_test(test_threads),
 	};
 	return cmocka_run_group_tests(tests, start, stop);
