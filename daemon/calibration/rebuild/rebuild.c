@@ -19,6 +19,7 @@
 enum {
 	BATCH_CASES = 5000,
 	NEARLY_THERE = 1000, /* records that may be left to be read while counting has to wait */
+	LOCK_TRIES = 15,     /* 0.2 s apart */
 	MAX_ROUNDS = 20,
 };
 
@@ -565,15 +566,18 @@ err_t rebuild_verify(const struct rebuild_options *options, struct arena *arena,
 
 /* ---- rebuild ---- */
 
-/* Held until the connection ends. */
+/* Held until the connection ends. The server may notice that of the former rebuild a moment late. */
 static err_t lock_rebuilds(struct database *database, struct err_detail *detail)
 {
-	_cleanup_(database_result_cleanup) PGresult *result = NULL;
-	err_t err =
-		database_query(database, "SELECT pg_try_advisory_lock(7236837205)", 0, NULL, &result, detail);
-	if (!err && PQgetvalue(result, 0, 0)[0] != 't')
-		err = err_fail(detail, ERR_CONFLICT, "another rebuild of the calibration is running");
-	return err;
+	for (int tries = 0; tries < LOCK_TRIES; tries++) {
+		_cleanup_(database_result_cleanup) PGresult *result = NULL;
+		err_t err = database_query(database,
+					   "SELECT pg_sleep($1::float8), pg_try_advisory_lock(7236837205)", 1,
+					   (const char *const[]){ tries ? "0.2" : "0" }, &result, detail);
+		if (err || PQgetvalue(result, 0, 1)[0] == 't')
+			return err;
+	}
+	return err_fail(detail, ERR_CONFLICT, "another rebuild of the calibration is running");
 }
 
 /* What is replaced is in one place. */
