@@ -196,6 +196,7 @@ write_properties() {
 		broker.session.timeout.ms=2000
 		broker.heartbeat.interval.ms=300
 		log.cleaner.enable=false
+		metadata.max.idle.interval.ms=0
 		num.network.threads=2
 		num.io.threads=2
 		message.max.bytes=20000000
