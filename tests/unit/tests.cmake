@@ -93,16 +93,16 @@ unit_test(calibration/learn/learner_rules WAITS
   WITH harness_counting harness_database_server)
 
 unit_test(calibration/model/evidence COVERS calibration/model/evidence)
-unit_test(calibration/model/judgement PLAIN COVERS calibration/model/judgement)
-unit_test(calibration/model/looks SLOW COVERS calibration/model/looks)
-unit_test(calibration/model/model COVERS calibration/model/*)
+unit_test(calibration/model/judgement PLAIN LONG COVERS calibration/model/judgement)
+unit_test(calibration/model/looks LONG COVERS calibration/model/looks)
+unit_test(calibration/model/model LONG COVERS calibration/model/*)
 
-unit_test(calibration/model/model_corpus COVERS calibration/model/* WITH harness_labelled)
+unit_test(calibration/model/model_corpus PLAIN LONG COVERS calibration/model/* WITH harness_labelled)
 
-unit_test(calibration/rebuild/rebuild PLAIN WAITS COVERS calibration/rebuild/* WITH harness_calibration_rig)
+unit_test(calibration/rebuild/rebuild PLAIN LONG WAITS COVERS calibration/rebuild/* WITH harness_calibration_rig)
 
 unit_test(calibration/replay/replay COVERS calibration/replay/replay calibration/replay/replay_print)
-unit_test(calibration/replay/replay_file COVERS calibration/replay/replay_file)
+unit_test(calibration/replay/replay_file LONG COVERS calibration/replay/replay_file)
 
 unit_test(calibration/report/models WAITS
   COVERS calibration/report/models calibration/report/print_models
@@ -114,9 +114,9 @@ unit_test(calibration/report/reader WAITS
   WITH harness_database_server)
 unit_test(calibration/report/report WAITS COVERS calibration/report/report)
 
-unit_test(calibration/statistics/claims_sequence PLAIN COVERS calibration/statistics/claims_sequence)
+unit_test(calibration/statistics/claims_sequence PLAIN LONG COVERS calibration/statistics/claims_sequence)
 unit_test(calibration/statistics/drift_sequence COVERS calibration/statistics/drift_sequence)
-unit_test(calibration/statistics/source_sequence PLAIN COVERS calibration/statistics/source_sequence)
+unit_test(calibration/statistics/source_sequence PLAIN LONG COVERS calibration/statistics/source_sequence)
 unit_test(calibration/statistics/statistics COVERS calibration/statistics/*)
 
 unit_test(calibration/store/cases WAITS COVERS calibration/store/cases)
@@ -152,7 +152,7 @@ unit_test(database/database THREADS WAITS COVERS database/database database/migr
 
 unit_test(event/analyse THREADS WAITS
   COVERS event/analyse event/candidates event/overall event/truths event/record/facts score/agreement)
-unit_test(event/conclusions SLOW WAITS COVERS event/advisories event/record/disposition event/remedy)
+unit_test(event/conclusions LONG WAITS COVERS event/advisories event/record/disposition event/remedy)
 unit_test(event/encode WAITS COVERS event/advisories event/encode)
 unit_test(event/event WAITS COVERS event/event)
 unit_test(event/event_metrics WAITS COVERS event/event_metrics)
@@ -252,12 +252,12 @@ unit_test(sql/analysis COVERS sql/dialects sql/findings/* sql/postgresql/front_e
 unit_test(sql/bomb_limits COVERS sql/query/bombs sql/query/sizes sql/postgresql/safety/bombs)
 unit_test(sql/conformance COVERS sql/query/*)
 unit_test(sql/gate_limits COVERS sql/lex/gate sql/redact)
-unit_test(sql/growth PLAIN SLOW COVERS sql/lex/gate sql/mysql/* sql/sqlite/* WITH harness_sql_shapes)
+unit_test(sql/growth PLAIN COVERS sql/lex/gate sql/mysql/* sql/sqlite/* WITH harness_sql_shapes)
 unit_test(sql/hints COVERS sql/findings/instead)
 unit_test(sql/inner_cuts COVERS sql/inner_cuts sql/query/inner_cuts sql/postgresql/diagnose/inner_cuts)
 unit_test(sql/redact COVERS sql/redact sql/lex/scan)
 unit_test(sql/sort_keys COVERS sql/sort_keys)
-unit_test(sql/spider COVERS sql/dialects)
+unit_test(sql/spider LONG COVERS sql/dialects)
 unit_test(sql/threads THREADS COVERS sql/dialects)
 
 unit_test(sql/catalog/catalog COVERS sql/catalog/*)
@@ -277,8 +277,8 @@ unit_test(sql/mysql/mysql_attacks PLAIN COVERS sql/mysql/safety WITH PkgConfig::
 unit_test(sql/mysql/mysql_oracle COVERS sql/mysql/* WITH PkgConfig::MARIADB)
 
 unit_test(sql/postgresql/attacks PLAIN TIMEOUT 3000 COVERS sql/postgresql/safety/* WITH harness_effects)
-unit_test(sql/postgresql/corpora COVERS sql/postgresql/front_end WITH harness_truths)
-unit_test(sql/postgresql/oracle_postgresql SLOW COVERS sql/postgresql/resolve/* WITH harness_oracle)
+unit_test(sql/postgresql/corpora LONG COVERS sql/postgresql/front_end WITH harness_truths)
+unit_test(sql/postgresql/oracle_postgresql LONG COVERS sql/postgresql/resolve/* WITH harness_oracle)
 
 unit_test(sql/postgresql/canonical/canonical COVERS sql/postgresql/canonical/*)
 unit_test(sql/postgresql/canonical/canonical_execution PLAIN COVERS sql/postgresql/canonical/* WITH harness_rewrites)
@@ -316,7 +316,7 @@ unit_test(sql/query/position COVERS sql/query/position WITH PkgConfig::SQLITE)
 unit_test(sql/query/required COVERS sql/query/conditions sql/query/required)
 
 unit_test(sql/sqlite/sqlite COVERS sql/sqlite/* common/nearest)
-unit_test(sql/sqlite/sqlite_corpora COVERS sql/sqlite/*)
+unit_test(sql/sqlite/sqlite_corpora LONG COVERS sql/sqlite/*)
 unit_test(sql/sqlite/sqlite_predictions COVERS sql/sqlite/*)
 
 unit_test(target/attacks WAITS COVERS target/postgresql target/validation)
@@ -338,7 +338,7 @@ unit_test(target/metamorphic_alternatives PLAIN WAITS
   COVERS target/validation target/validation_doubt
   SOURCES unit/target/metamorphic_trial.c WITH harness_result_oracle)
 unit_test(target/metamorphic_engines PLAIN WAITS COVERS target/engine target/validation)
-unit_test(target/over_limit WAITS COVERS target/any_rows target/validation_full target/validation_state)
+unit_test(target/over_limit LONG WAITS COVERS target/any_rows target/validation_full target/validation_state)
 unit_test(target/own_equal WAITS COVERS target/validation_doubt target/validation_inner)
 unit_test(target/postgresql WAITS
   COVERS target/check target/postgresql target/postgresql_session target/result)

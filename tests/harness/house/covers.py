@@ -12,7 +12,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 TABLES = ("unit/tests.cmake", "integration/suites.cmake")
-WORDS = {"THREADS", "PLAIN", "SLOW", "WAITS", "SANITIZED", "TIMEOUT", "COVERS", "WITH", "SOURCES", "LINK_OPTIONS"}
+WORDS = {"THREADS", "PLAIN", "LONG", "WAITS", "SANITIZED", "TIMEOUT", "COVERS", "WITH", "SOURCES", "LINK_OPTIONS"}
 
 
 def sources():

@@ -3,6 +3,7 @@
  * advisory never contradict each other. The rules here are written from what a reader may conclude from each
  * of them, not from how they are made.
  */
+#include "tests/harness/fixtures/long_run.h"
 #include "tests/unit/event/stages.h"
 
 #include <math.h>
@@ -217,13 +218,6 @@ static const char *contradiction(const struct event *event)
 
 /* ---- the events ---- */
 
-/* A sanitizer takes its time, and sees as much in every seventh. */
-#ifdef SLOW_BUILD
-#define STEP 7
-#else
-#define STEP 1
-#endif
-
 static size_t seen[4], combinations, of_kind[ADVISORY_KIND_COUNT_], passed_count, events;
 
 static void look(struct stages *stages, const char *json, const struct validation_result *result,
@@ -262,7 +256,7 @@ static void look_at_answers(struct stages *stages, const char *json, bool truth)
 	for (size_t i = 0; i < (truth ? COUNT_OF(results) : 1); i++)
 		for (size_t k = 0; k < COUNT_OF(relevances); k++)
 			for (size_t m = 0; m < (truth ? COUNT_OF(correctnesses) : 1); m++)
-				if (combinations++ % STEP == 0)
+				if (combinations++ % whole_or(1, 21) == 0)
 					look(stages, json, &results[i], &relevances[k], &correctnesses[m]);
 }
 
@@ -289,7 +283,7 @@ static void nothing_contradicts_itself(void **state)
 				}
 	print_message("%zu events: %zu WITHHOLD, %zu VERIFY, %zu USE_WITH_CAUTION, %zu USE; %zu passed\n",
 		      events, seen[0], seen[1], seen[2], seen[3], passed_count);
-	assert_true(events >= 20000 / STEP);
+	assert_true(events >= 20000 / whole_or(1, 21));
 	for (size_t i = 0; i < COUNT_OF(seen); i++)
 		assert_true(seen[i] > 0);
 	for (unsigned kind = 0; kind < ADVISORY_KIND_COUNT_; kind++)

@@ -17,11 +17,7 @@
 
 #include <cmocka.h>
 
-#ifdef SLOW_BUILD
-enum { PART = 4, MAX_MS = 10000 };
-#else
-enum { PART = 1, MAX_MS = 5000 };
-#endif
+enum { MAX_MS = 5000 };
 
 enum { LARGEST_COUNT = 1 << 16, MAX_RESULT_BYTES = 32 << 20 };
 
@@ -88,7 +84,7 @@ static void test_shapes(void **state)
 	struct buf text = BUF_INIT;
 	(void)state;
 	for (size_t i = 0; i < sql_shapes_count; i++) {
-		unsigned count = largest_count(&sql_shapes[i], &text) / PART;
+		unsigned count = largest_count(&sql_shapes[i], &text);
 		sql_shape_write(&sql_shapes[i], count ? count : 1, &text);
 		(void)analyse(&sql_shapes[i], buf_str(&text), SQL_POSTGRESQL, catalog);
 		(void)analyse(&sql_shapes[i], buf_str(&text), SQL_POSTGRESQL, NULL);
@@ -101,7 +97,7 @@ static void grow_shape(const struct sql_shape *shape, enum sql_dialect dialect, 
 {
 	struct buf text = BUF_INIT;
 	bool within = true;
-	for (unsigned count = 64; within && count <= LARGEST_COUNT / PART; count += count / 2) {
+	for (unsigned count = 64; within && count <= LARGEST_COUNT; count += count / 2) {
 		sql_shape_write(shape, count, &text);
 		within = analyse(shape, buf_str(&text), dialect, with);
 	}

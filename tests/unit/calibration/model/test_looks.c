@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "calibration/statistics/outcomes.h"
+#include "tests/harness/fixtures/long_run.h"
 
 /* ---- when ---- */
 
@@ -77,11 +78,10 @@ static void test_waits_for_new_labels(void **state)
 
 enum { STREAM = 1000, SHORT = 500, INTERVAL = 10, KNOWN = 3000 };
 
-#ifdef SLOW_BUILD
-enum { STREAMS = 20 };
-#else
-enum { STREAMS = 100 };
-#endif
+static size_t streams(void)
+{
+	return whole_or(100, 20);
+}
 
 struct dice {
 	uint64_t state;
@@ -212,8 +212,8 @@ static void test_no_model_is_replaced_by_chance(void **state)
 	static struct model_example examples[KNOWN];
 	(void)state;
 	for (size_t i = 0; i < sizeof worlds / sizeof *worlds; i++) {
-		int replaced = 0;
-		for (uint64_t seed = 0; seed < STREAMS; seed++) {
+		size_t replaced = 0;
+		for (uint64_t seed = 0; seed < streams(); seed++) {
 			struct world world = {
 				{ 7919 * (seed + 1) + i }, worlds[i].mean, worlds[i].tells, worlds[i].repeats
 			};
@@ -228,8 +228,8 @@ static void test_no_model_is_replaced_by_chance(void **state)
 			replaced += replaced_after(MODEL_MAP, current, examples, STREAM) > 0;
 			model_unref(current);
 		}
-		print_message("%s: %d of %d replaced\n", worlds[i].what, replaced, STREAMS);
-		assert_true(replaced <= STREAMS * 5 / 100);
+		print_message("%s: %zu of %zu replaced\n", worlds[i].what, replaced, streams());
+		assert_true(replaced <= streams() * 5 / 100);
 	}
 }
 
@@ -242,15 +242,15 @@ static void test_questions_that_come_back_show_nothing(void **state)
 	static const double FRESH[] = { 0.1, 0.3 };
 	(void)state;
 	for (size_t i = 0; i < sizeof FRESH / sizeof *FRESH; i++) {
-		int replaced = 0;
-		for (uint64_t seed = 0; seed < STREAMS; seed++) {
+		size_t replaced = 0;
+		for (uint64_t seed = 0; seed < streams(); seed++) {
 			struct dice dice = { 6361 * (seed + 1) + i };
 			draw_questions(&dice, FRESH[i], examples, values, STREAM);
 			replaced += replaced_after(MODEL_FEATURES, NULL, examples, SHORT) > 0;
 		}
-		print_message("%.0f %% new questions: %d of %d replaced\n", 100 * FRESH[i], replaced,
-			      STREAMS);
-		assert_true(replaced <= STREAMS * 5 / 100);
+		print_message("%.0f %% new questions: %zu of %zu replaced\n", 100 * FRESH[i], replaced,
+			      streams());
+		assert_true(replaced <= streams() * 5 / 100);
 	}
 }
 

@@ -11,6 +11,7 @@
 
 #include "calibration/model/looks.h"
 #include "calibration/statistics/outcomes.h"
+#include "tests/harness/fixtures/long_run.h"
 
 /* ---- drawing ---- */
 
@@ -302,7 +303,8 @@ static void test_first_labels_do_no_harm(void **state)
 	double worst;
 	for (int kind = MODEL_MAP; kind <= MODEL_FEATURES; kind++)
 		for (size_t i = 0; i < sizeof DEVIATIONS / sizeof *DEVIATIONS; i++)
-			for (size_t j = 0; j < sizeof LABELS / sizeof *LABELS; j++) {
+			for (size_t j = i % whole_or(1, 4); j < sizeof LABELS / sizeof *LABELS;
+			     j += whole_or(1, 4)) {
 				double all = harm((enum model_kind)kind, DEVIATIONS[i], LABELS[j], &worst);
 				assert_true(all <= 0.0005 && worst <= 0.01);
 			}

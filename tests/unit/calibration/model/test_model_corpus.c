@@ -16,8 +16,16 @@
 #include "calibration/statistics/binned.h"
 #include "calibration/statistics/discrimination.h"
 #include "tests/harness/fixtures/labelled.h"
+#include "tests/harness/fixtures/long_run.h"
 
 enum { DATABASES_MAX = 32, BINS = 10, DRAWS = 5, HIGH_DRAWS = 10 };
+
+/* Most of it is for a long run (long_run.h): models are learnt some thousand times. */
+static void skip_unless_long(void)
+{
+	if (!long_run())
+		skip();
+}
 
 static struct {
 	struct arena *arena;
@@ -220,7 +228,7 @@ static const struct feed FEEDS[] = {
 static void learns_all(bool agreement, double auroc, double ece)
 {
 	skip_without_corpus();
-	for (size_t i = 0; i < sizeof FEEDS / sizeof *FEEDS; i++) {
+	for (size_t i = 0; i < whole_or(sizeof FEEDS / sizeof *FEEDS, 2); i++) {
 		struct feed feed = FEEDS[i];
 		feed.agreement = agreement;
 		const struct result result = measure(&feed, 1);
@@ -265,6 +273,7 @@ static void learns_some(bool agreement, size_t labels, double auroc, double ece)
 static void test_some_labels_without_agreement(void **state)
 {
 	(void)state;
+	skip_unless_long();
 	learns_some(false, 100, 0.72, 0.09);
 	learns_some(false, 300, 0.73, 0.07);
 	learns_some(false, 1000, 0.74, 0.055);
@@ -273,6 +282,7 @@ static void test_some_labels_without_agreement(void **state)
 static void test_some_labels_with_agreement(void **state)
 {
 	(void)state;
+	skip_unless_long();
 	learns_some(true, 100, 0.85, 0.05);
 	learns_some(true, 300, 0.85, 0.05);
 	learns_some(true, 1000, 0.85, 0.04);
@@ -284,6 +294,7 @@ static void test_high_holds_of_few_labels(void **state)
 {
 	static const size_t LABELS[] = { 100, 300, 1000 };
 	(void)state;
+	skip_unless_long();
 	skip_without_corpus();
 	for (size_t i = 0; i < sizeof LABELS / sizeof *LABELS; i++)
 		for (uint64_t seed = 1; seed <= HIGH_DRAWS; seed++) {
@@ -325,6 +336,7 @@ static void test_few_labels_show_what_is_learnt(void **state)
 	} cases[] = { { false, 100, 5 }, { false, 300, 60 }, { false, 600, 95 },
 		      { true, 100, 50 }, { true, 300, 90 },  { true, 600, 100 } };
 	(void)state;
+	skip_unless_long();
 	skip_without_corpus();
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct feed feed = { .by_database = true,

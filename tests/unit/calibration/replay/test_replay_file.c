@@ -8,6 +8,7 @@
 
 #include "calibration/replay/replay_file.h"
 #include "tests/harness/fixtures/avro_container.h"
+#include "tests/harness/fixtures/long_run.h"
 
 #include <sys/resource.h>
 #include <zlib.h>
@@ -395,9 +396,10 @@ static void test_compressed_files(void **state)
 static size_t step_at(size_t at, size_t head, size_t whole)
 {
 	size_t half = head + (whole - head) / 2;
-	bool edge = at < 40 || (at + 40 > head && at < head + 20) || (at + 40 > half && at < half + 20) ||
-		    at + 40 > whole;
-	return edge ? 1 : at < head ? 997 : 41;
+	size_t near = whole_or(40, 10);
+	bool edge = at < near || (at + near > head && at < head + near / 2) ||
+		    (at + near > half && at < half + near / 2) || at + near > whole;
+	return edge ? 1 : at < head ? 997 : whole_or(41, 331);
 }
 
 /* Cut off, or with another bit: an error or fewer records, never more. */

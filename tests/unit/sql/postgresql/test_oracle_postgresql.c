@@ -2,7 +2,7 @@
  * PostgreSQL's own PREPARE as the oracle of names, types and grouping: statements that people wrote, and
  * many mutants of them, have to be accepted and rejected alike (tests/harness/oracles/oracle.h).
  *
- * ASSAYD_ORACLE_MUTANTS: how many (default 22000, fewer with sanitizers); ASSAYD_ORACLE_SEED: of the
+ * ASSAYD_ORACLE_MUTANTS: how many (default 4000, in a long run 22000); ASSAYD_ORACLE_SEED: of the
  * mutants (default 1); ASSAYD_ORACLE_LITERALS: how many literals (default 20000); ASSAYD_ORACLE_LIST: a file
  * for the disagreements, one a line. What is left of these, and why, is in oracle_postgresql.md. What is
  * skipped is named.
@@ -10,6 +10,7 @@
 #include "common/pool.h"
 #include "sql/dialects.h"
 #include "sql/findings/analysis.h"
+#include "tests/harness/fixtures/long_run.h"
 #include "tests/harness/mutators/sql_literals.h"
 #include "tests/harness/oracles/oracle.h"
 
@@ -21,12 +22,6 @@
 #include <cmocka.h>
 
 DEFINE_CLEANUP(struct arena, arena_scope, arena_free)
-
-#ifdef SLOW_BUILD
-enum { MUTANTS = 4000, LITERALS = 4000 };
-#else
-enum { MUTANTS = 22000, LITERALS = 20000 };
-#endif
 
 /* Bars, in parts of a thousand; false errors in parts of ten thousand. */
 enum {
@@ -236,7 +231,7 @@ static void test_mutants(void **state)
 	struct event_metrics event_metrics = { 0 };
 	(void)state;
 	_cleanup_(cleanup_fclose) FILE *file = open_list("a");
-	unsigned long mutants = setting("ASSAYD_ORACLE_MUTANTS", MUTANTS),
+	unsigned long mutants = setting("ASSAYD_ORACLE_MUTANTS", whole_or(22000, 4000)),
 		      seed = setting("ASSAYD_ORACLE_SEED", 1);
 	size_t truths = truths_count();
 	for (unsigned long i = 0; i < mutants; i++) {
@@ -269,7 +264,7 @@ static void test_literals(void **state)
 	(void)state;
 	_cleanup_(cleanup_fclose) FILE *file = open_list("a");
 	const struct oracle_database *types = database_named("types");
-	unsigned long literals = setting("ASSAYD_ORACLE_LITERALS", LITERALS),
+	unsigned long literals = setting("ASSAYD_ORACLE_LITERALS", whole_or(20000, 4000)),
 		      seed = setting("ASSAYD_ORACLE_SEED", 1);
 	for (unsigned long i = 0; i < literals; i++) {
 		_cleanup_(arena_scope) struct arena *arena = arena_new();
