@@ -108,7 +108,9 @@ def reader_of(schema, known=None, times=False):
         known[schema["name"]] = _enum(schema["symbols"])
         return known[schema["name"]]
     if kind == "record":
-        known[schema["name"]] = _record([(field["name"], reader_of(field["type"], known, times)) for field in schema["fields"]])
+        fields = []  # known by its name before they are: it may hold itself
+        known[schema["name"]] = _record(fields)
+        fields += [(field["name"], reader_of(field["type"], known, times)) for field in schema["fields"]]
         return known[schema["name"]]
     if times and schema.get("logicalType") == "timestamp-millis":
         return _time
