@@ -16,9 +16,14 @@ def _long(data, at):
     return (value >> 1) ^ -(value & 1), at
 
 
-def _string(data, at):
+def _bytes(data, at):
     size, at = _long(data, at)
-    return data[at:at + size].decode(), at + size
+    return data[at:at + size], at + size
+
+
+def _string(data, at):
+    value, at = _bytes(data, at)
+    return value.decode(), at
 
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
@@ -29,13 +34,15 @@ def _time(data, at):
     return _EPOCH + datetime.timedelta(milliseconds=value), at
 
 
-_DOUBLE = struct.Struct("<d")
+_FLOAT, _DOUBLE = struct.Struct("<f"), struct.Struct("<d")
 _PRIMITIVES = {
     "null": lambda data, at: (None, at),
     "boolean": lambda data, at: (data[at] == 1, at + 1),
     "int": _long,
     "long": _long,
+    "float": lambda data, at: (_FLOAT.unpack_from(data, at)[0], at + 4),
     "double": lambda data, at: (_DOUBLE.unpack_from(data, at)[0], at + 8),
+    "bytes": _bytes,
     "string": _string,
 }
 
@@ -104,6 +111,10 @@ def reader_of(schema, known=None, times=False):
         return _array(reader_of(schema["items"], known, times))
     if kind == "map":
         return _map(reader_of(schema["values"], known, times))
+    if kind == "fixed":
+        size = schema["size"]
+        known[schema["name"]] = lambda data, at: (data[at:at + size], at + size)
+        return known[schema["name"]]
     if kind == "enum":
         known[schema["name"]] = _enum(schema["symbols"])
         return known[schema["name"]]
