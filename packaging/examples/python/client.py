@@ -18,12 +18,14 @@ import time
 import uuid
 
 from confluent_kafka import Consumer, KafkaException, Producer
-from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry import SchemaRegistryClient, topic_subject_name_strategy
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 BROKER = os.environ.get("KAFKA_BOOTSTRAP", "localhost:9092")
 REGISTRY = os.environ.get("SCHEMA_REGISTRY_URL")
+# Subjects are TOPIC-value. Without it the client asks for associations of the topic first, which not every registry has.
+STRATEGY = {"subject.name.strategy": topic_subject_name_strategy}
 
 # What this program knows of an event. generated_query.avsc, beside assayd's other schemas, has all that one can say.
 SCHEMA = """{"type": "record", "name": "GeneratedQuery", "namespace": "io.assayd", "fields": [
@@ -35,12 +37,16 @@ SCHEMA = """{"type": "record", "name": "GeneratedQuery", "namespace": "io.assayd
     {"name": "target", "type": ["null", "string"], "default": null}]}"""
 
 
+def registry():
+    return SchemaRegistryClient({"url": REGISTRY, "timeout": 30})
+
+
 def produce(topic, question, sql, target=None):
     event = {"event_id": str(uuid.uuid4()), "occurred_at": int(time.time() * 1000), "application": "example-python",
              "question": question, "sql": sql, "target": target}
     value = json.dumps(event).encode()
     if REGISTRY:
-        serializer = AvroSerializer(SchemaRegistryClient({"url": REGISTRY}), SCHEMA)
+        serializer = AvroSerializer(registry(), SCHEMA, conf=STRATEGY)
         value = serializer(event, SerializationContext(topic, MessageField.VALUE))
     refused = []
     producer = Producer({"bootstrap.servers": BROKER, "enable.idempotence": True})
@@ -59,7 +65,7 @@ def line(value):
 
 
 def read(topic, wanted=None):
-    decode = AvroDeserializer(SchemaRegistryClient({"url": REGISTRY})) if REGISTRY else None
+    decode = AvroDeserializer(registry(), conf=STRATEGY) if REGISTRY else None
     # committed messages alone, which is librdkafka's default: assayd publishes in transactions
     consumer = Consumer({"bootstrap.servers": BROKER, "group.id": "example-python", "auto.offset.reset": "earliest"})
     consumer.subscribe([topic])

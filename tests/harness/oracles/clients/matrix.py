@@ -7,13 +7,15 @@ import sys
 
 import fastavro
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
-from confluent_kafka.schema_registry import SchemaRegistryClient, header_schema_id_serializer, prefix_schema_id_serializer
+from confluent_kafka.schema_registry import (SchemaRegistryClient, header_schema_id_serializer, prefix_schema_id_serializer,
+                                             topic_subject_name_strategy)
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 MARKER = b"\xc3\x01"
 FORMS = {"prefix": prefix_schema_id_serializer, "guid": header_schema_id_serializer}
-BROKER, REGISTRY = os.environ["KAFKA_BOOTSTRAP"], SchemaRegistryClient({"url": os.environ["SCHEMA_REGISTRY_URL"]})
+STRATEGY = {"subject.name.strategy": topic_subject_name_strategy}  # see ../../fixtures/registry_client.py
+BROKER, REGISTRY = os.environ["KAFKA_BOOTSTRAP"], SchemaRegistryClient({"url": os.environ["SCHEMA_REGISTRY_URL"], "timeout": 60})
 
 
 def plain(value):
@@ -44,7 +46,7 @@ def encoders(task):
             return out.getvalue()
 
         return single
-    serializer = AvroSerializer(REGISTRY, task["schema"], conf={"schema.id.serializer": FORMS[task["framing"]]})
+    serializer = AvroSerializer(REGISTRY, task["schema"], conf={"schema.id.serializer": FORMS[task["framing"]], **STRATEGY})
     return lambda event, headers: serializer(event, SerializationContext(task["topic"], MessageField.VALUE, headers))
 
 
@@ -86,7 +88,7 @@ def decoder(task, reader):
             return fastavro.schemaless_reader(io.BytesIO(data[10:]), writers[data[2:10]], schema)
 
         return single
-    deserializer = AvroDeserializer(REGISTRY, reader)
+    deserializer = AvroDeserializer(REGISTRY, reader, conf=STRATEGY)
     return lambda data: deserializer(data, SerializationContext(task["topic"], MessageField.VALUE))
 
 
