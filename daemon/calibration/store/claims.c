@@ -66,18 +66,20 @@ enum { APPLICATION, MODEL, PROMPT_VERSION, SCORED_AT, PARTITION, OFFSET, PROBABI
 											 "CONFLICT DO "      \
 											 "NOTHING"
 
-/* Each segment's claims before the last one that has room. */
+/* Each segment's claims before the last one that has room. Which that is is found once for a segment: without
+ * statistics the planner would look for it once for a claim. */
 #define TRIM_CLAIMS                                                                                          \
-	"DELETE FROM %s c USING (SELECT DISTINCT * FROM (" SEGMENTS_OF(                                      \
+	"WITH last AS MATERIALIZED (SELECT g.*, l.* FROM (SELECT DISTINCT * FROM (" SEGMENTS_OF(             \
 		"") "FROM unnest($1::text[], $2::text[], $3::text[]) AS c (application, model, "             \
 		    "prompt_version) "                                                                       \
 		    "LEFT JOIN %s s USING (application, model, prompt_version)) AS named) AS g "             \
 		    "CROSS JOIN LATERAL (SELECT l.scored_at, l.partition, l.record_offset FROM %s l "        \
 		    "WHERE (l.application, l.model, l.prompt_version, l.label_source) = "                    \
 		    "(g.application, g.model, g.prompt_version, 'RESULT') ORDER BY l.scored_at DESC, "       \
-		    "l.partition DESC, l.record_offset DESC OFFSET 999 LIMIT 1) AS last "                    \
+		    "l.partition DESC, l.record_offset DESC OFFSET 999 LIMIT 1) AS l) "                      \
+		    "DELETE FROM %s c USING last "                                                           \
 		    "WHERE (c.application, c.model, c.prompt_version, c.label_source) = "                    \
-		    "(g.application, g.model, g.prompt_version, 'RESULT') "                                  \
+		    "(last.application, last.model, last.prompt_version, 'RESULT') "                         \
 		    "AND (c.scored_at, c.partition, c.record_offset) < "                                     \
 		    "(last.scored_at, last.partition, last.record_offset)"
 _Static_assert(CLAIMS_MAX == 1000, "TRIM_CLAIMS and CLAIMS_LATEST have it as a literal");
@@ -133,7 +135,7 @@ err_t claims_add(struct database *database, const char *table, const char *segme
 		err = database_query(database, sql, COLUMNS, parameters, NULL, detail);
 	}
 	if (added && !err) {
-		snprintf(sql, sizeof sql, TRIM_CLAIMS, table, segments, table);
+		snprintf(sql, sizeof sql, TRIM_CLAIMS, segments, table, table);
 		err = database_query(database, sql, PROMPT_VERSION + 1, parameters, NULL, detail);
 	}
 	for (int i = 0; i < COLUMNS; i++)
