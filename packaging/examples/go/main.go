@@ -210,7 +210,7 @@ func run(ctx context.Context, words []string) error {
 	options := []kgo.Opt{kgo.SeedBrokers(broker)}
 	if reading {
 		// committed messages alone: assayd publishes in transactions
-		options = append(options, kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumerGroup("example-go"),
+		options = append(options, kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumerGroup("example-go-"+words[1]),
 			kgo.ConsumeTopics(words[1]), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	}
 	client, err := kgo.NewClient(options...)

@@ -159,7 +159,7 @@ public final class Client {
     private static void read(String topic, String wanted) throws Exception {
         Registry registry = registry();
         // committed messages alone, which is not its default: assayd publishes in transactions
-        Map<String, Object> settings = Map.of("bootstrap.servers", BROKER, "group.id", "example-java", "auto.offset.reset", "earliest",
+        Map<String, Object> settings = Map.of("bootstrap.servers", BROKER, "group.id", "example-java-" + topic, "auto.offset.reset", "earliest",
                 "isolation.level", "read_committed");
         try (KafkaConsumer<String, byte[]> consumer = new KafkaConsumer<>(settings, new StringDeserializer(), new ByteArrayDeserializer())) {
             consumer.subscribe(List.of(topic));

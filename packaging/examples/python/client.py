@@ -6,9 +6,10 @@
     client.py read confidence-advisories level=VERY_LOW_CONFIDENCE    only those with that header; no other one is decoded
 
 KAFKA_BOOTSTRAP is the broker (localhost:9092). With SCHEMA_REGISTRY_URL events are Avro in Confluent's framing, else JSON; records
-and advisories are read in either, as kafka.wire_format = "confluent" or "json" has them. Needs, in a virtual environment:
+and advisories are read in either, as kafka.wire_format = "confluent" or "json" has them. Each topic has a group, which goes on where
+it was. JSON needs python3-confluent-kafka of Debian; a registry needs a virtual environment, whose Python runs it:
 
-    pip install "confluent-kafka[avro,schemaregistry]==2.16.1"
+    python3 -m venv v && v/bin/pip install "confluent-kafka[avro,schemaregistry]==2.16.1" && v/bin/python client.py …
 """
 
 import json
@@ -18,14 +19,16 @@ import time
 import uuid
 
 from confluent_kafka import Consumer, KafkaException, Producer
-from confluent_kafka.schema_registry import SchemaRegistryClient, topic_subject_name_strategy
-from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
-from confluent_kafka.serialization import MessageField, SerializationContext
 
 BROKER = os.environ.get("KAFKA_BOOTSTRAP", "localhost:9092")
 REGISTRY = os.environ.get("SCHEMA_REGISTRY_URL")
-# Subjects are TOPIC-value. Without it the client asks for associations of the topic first, which not every registry has.
-STRATEGY = {"subject.name.strategy": topic_subject_name_strategy}
+if REGISTRY:
+    from confluent_kafka.schema_registry import SchemaRegistryClient, topic_subject_name_strategy
+    from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
+    from confluent_kafka.serialization import MessageField, SerializationContext
+
+    # Subjects are TOPIC-value. Without it the client asks for associations of the topic first, which not every registry has.
+    STRATEGY = {"subject.name.strategy": topic_subject_name_strategy}
 
 # What this program knows of an event. generated_query.avsc, beside assayd's other schemas, has all that one can say.
 SCHEMA = """{"type": "record", "name": "GeneratedQuery", "namespace": "io.assayd", "fields": [
@@ -67,7 +70,7 @@ def line(value):
 def read(topic, wanted=None):
     decode = AvroDeserializer(registry(), conf=STRATEGY) if REGISTRY else None
     # committed messages alone, which is librdkafka's default: assayd publishes in transactions
-    consumer = Consumer({"bootstrap.servers": BROKER, "group.id": "example-python", "auto.offset.reset": "earliest"})
+    consumer = Consumer({"bootstrap.servers": BROKER, "group.id": f"example-python-{topic}", "auto.offset.reset": "earliest"})
     consumer.subscribe([topic])
     try:
         while True:

@@ -127,7 +127,7 @@ function hasHeader(headers: IHeaders | undefined, wanted: string): boolean {
 
 async function read(topic: string, wanted?: string) {
   // committed messages alone, which is its default: assayd publishes in transactions
-  const consumer = kafka.consumer({ groupId: "example-typescript" });
+  const consumer = kafka.consumer({ groupId: `example-typescript-${topic}` });
   const failed = new Promise<never>((_, reject) => consumer.on("consumer.crash", ({ payload }) => reject(payload.error)));
   const stopped = new Promise<void>((resolve) => process.once("SIGINT", () => resolve()));
   await consumer.connect();
