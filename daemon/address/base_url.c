@@ -34,7 +34,7 @@ static err_t check_end(const char *base_url, struct err_detail *detail)
 	return ERR_OK;
 }
 
-static err_t check(CURLU *url, const char *base_url, const char *instead, struct err_detail *detail)
+static err_t check(CURLU *url, const char *base_url, struct err_detail *detail)
 {
 	if (!base_url || !*base_url)
 		return err_fail(detail, ERR_CONFIG_MISSING, "the address is missing");
@@ -46,21 +46,36 @@ static err_t check(CURLU *url, const char *base_url, const char *instead, struct
 				"not the address of a server, such as https://api.example.org/v1: %s",
 				curl_url_strerror(code));
 	if (has(url, CURLUPART_USER) || has(url, CURLUPART_PASSWORD))
-		return err_fail(detail, ERR_CONFIG_RANGE, "the address contains a user or a password; %s",
-				instead);
+		return err_fail(detail, ERR_CONFIG_RANGE,
+				"the address contains a user or a password; leave them out, secrets are in "
+				"files that the settings beside it name");
 	return ERR_OK;
+}
+
+bool base_url_is_plain(const char *whole)
+{
+	static const char *const loopback[] = { "127.0.0.1", "[::1]", "localhost" };
+	__attribute__((cleanup(url_cleanup))) CURLU *url = curl_url();
+	char *host = NULL;
+	bool plain = url && strncasecmp(whole, "http://", 7) == 0 &&
+		     curl_url_set(url, CURLUPART_URL, whole, 0) == CURLUE_OK &&
+		     curl_url_get(url, CURLUPART_HOST, &host, 0) == CURLUE_OK;
+	for (size_t i = 0; plain && i < sizeof loopback / sizeof *loopback; i++)
+		plain = strcasecmp(host, loopback[i]) != 0;
+	curl_free(host);
+	return plain;
 }
 
 err_t base_url_check_whole(const char *whole, struct err_detail *detail)
 {
 	__attribute__((cleanup(url_cleanup))) CURLU *url = curl_url();
-	return check(url, whole, "leave them out", detail);
+	return check(url, whole, detail);
 }
 
 err_t base_url_check(const char *base_url, struct err_detail *detail)
 {
 	__attribute__((cleanup(url_cleanup))) CURLU *url = curl_url();
-	err_t err = check(url, base_url, "use api_key_file", detail);
+	err_t err = check(url, base_url, detail);
 	if (err)
 		return err;
 	if (has(url, CURLUPART_QUERY) || has(url, CURLUPART_FRAGMENT))

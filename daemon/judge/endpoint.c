@@ -13,47 +13,20 @@
 #define KEY_PAUSE_US 1000000 /* between two looks into its file */
 #define QUOTE_MAX    200u    /* bytes of a server's sentence in a message */
 
-static void url_cleanup(CURLU **url)
-{
-	curl_url_cleanup(*url);
-}
-
-static bool url_part_is(CURLU *url, CURLUPart part, const char *expected)
-{
-	char *value = NULL;
-	bool same = curl_url_get(url, part, &value, 0) == CURLUE_OK && strcasecmp(value, expected) == 0;
-	curl_free(value);
-	return same;
-}
-
-static void warn_of_plain_text(const struct endpoint *endpoint, CURLU *url)
-{
-	static const char *const loopback[] = { "127.0.0.1", "[::1]", "localhost" };
-	if (!url_part_is(url, CURLUPART_SCHEME, "http"))
-		return;
-	for (size_t i = 0; i < sizeof loopback / sizeof loopback[0]; i++)
-		if (url_part_is(url, CURLUPART_HOST, loopback[i]))
-			return;
-	log_warning("%s.base_url is plain http to another host: the API key travels unencrypted",
-		    endpoint->setting);
-}
-
 static err_t read_url(struct endpoint *endpoint, const char *base_url, struct err_detail *detail)
 {
-	_cleanup_(url_cleanup) CURLU *url = curl_url();
 	struct err_detail reason = { "" };
 	err_t err = base_url_check(base_url, &reason);
 	if (err)
 		return err_fail(detail, err, "%s.base_url: %s", endpoint->setting, reason.message);
-	if (!url || curl_url_set(url, CURLUPART_URL, base_url, 0) != CURLUE_OK)
-		return err_fail(detail, ERR_CONFIG_RANGE, "%s.base_url is no URL", endpoint->setting);
 	size_t len = strlen(base_url);
 	while (len > 0 && base_url[len - 1] == '/')
 		len--;
 	endpoint->url =
 		arena_printf(endpoint->arena, "%.*s%s", (int)len, base_url, endpoint->provider->path).ptr;
-	if (endpoint->header)
-		warn_of_plain_text(endpoint, url);
+	if (endpoint->header && base_url_is_plain(base_url))
+		log_warning("%s.base_url is plain http to another host: the API key travels unencrypted",
+			    endpoint->setting);
 	return ERR_OK;
 }
 

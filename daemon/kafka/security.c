@@ -1,5 +1,7 @@
 #include "kafka/security.h"
 
+#include "address/base_url.h"
+
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/pem.h"
@@ -268,22 +270,13 @@ static void doubt_certificate(const rd_kafka_conf_t *conf, struct buf *doubts)
 			   (long long)(left_ms / 86400000));
 }
 
-/* Loopback is nobody's to listen to. */
 static void doubt_token_url(const struct kafka_oauth_settings *oauth, struct buf *doubts)
 {
-	static const char *const loopback[] = { "http://127.0.0.1", "http://[::1]", "http://localhost" };
-	if (!oauth || strncasecmp(oauth->token_url, "http://", 7) != 0)
-		return;
-	for (size_t i = 0; i < sizeof loopback / sizeof *loopback; i++) {
-		size_t len = strlen(loopback[i]);
-		if (strncasecmp(oauth->token_url, loopback[i], len) == 0 &&
-		    strchr(":/?", oauth->token_url[len])) /* or the end */
-			return;
-	}
-	buf_append_text(
-		doubts,
-		"kafka.oauth.token_url is plain http to another host: the client's secret and the tokens "
-		"travel unencrypted; use https\n");
+	if (oauth && base_url_is_plain(oauth->token_url))
+		buf_append_text(
+			doubts,
+			"kafka.oauth.token_url is plain http to another host: the client's secret and the "
+			"tokens travel unencrypted; use https\n");
 }
 
 static void doubt(const struct kafka_settings *settings, const rd_kafka_conf_t *conf, const char *prefix,

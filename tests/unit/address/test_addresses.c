@@ -144,8 +144,8 @@ static const struct {
 	{ "http://h:99999/v1", "Port number" },
 	{ "http://a b/v1", "not the address of a server" },
 	{ "http://", "not the address of a server" },
-	{ "https://hunter2@h/v1", "use api_key_file" },
-	{ "https://u:hunter2@h/v1", "use api_key_file" },
+	{ "https://hunter2@h/v1", "leave them out" },
+	{ "https://u:hunter2@h/v1", "leave them out" },
 	{ "https://h/v1?key=hunter2", "a query or a fragment" },
 	{ "https://h/v1#x", "a query or a fragment" },
 	{ "https://h/v1/chat/completions", "ends with /chat/completions, which assayd appends itself" },
@@ -162,6 +162,30 @@ static void what_is_wrong_with_urls(void **state)
 		    strstr(detail.message, "hunter2"))
 			fail_msg("%s: %s", urls[i].text, detail.message);
 	}
+}
+
+static void what_others_can_read_on_the_way(void **state)
+{
+	static const struct {
+		const char *url;
+		bool plain;
+	} cases[] = {
+		{ "http://h", true },
+		{ "HTTP://h:8080/v1?x", true },
+		{ "http://127.0.0.1.example.org/", true },
+		{ "http://localhost@h/", true },
+		{ "https://h", false },
+		{ "http://localhost", false },
+		{ "http://LOCALHOST:8080/v1", false },
+		{ "http://127.0.0.1?x", false },
+		{ "http://[::1]:80/v1/", false },
+		{ "", false },
+		{ "http://a b", false },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		if (base_url_is_plain(cases[i].url) != cases[i].plain)
+			fail_msg("%s", cases[i].url);
 }
 
 static void what_to_do_about_what_a_server_says(void **state)
@@ -193,6 +217,7 @@ int main(void)
 		cmocka_unit_test(hosts_and_ports_are_read),
 		cmocka_unit_test(what_is_wrong_with_connection_strings),
 		cmocka_unit_test(what_is_wrong_with_urls),
+		cmocka_unit_test(what_others_can_read_on_the_way),
 		cmocka_unit_test(what_to_do_about_what_a_server_says),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
