@@ -1,6 +1,7 @@
 #include "common/pem.h"
 
 #include "common/cleanup.h"
+#include "common/secret.h"
 
 #include <errno.h>
 #include <openssl/err.h>
@@ -16,7 +17,8 @@ static err_t open_file(const char *path, FILE **ret_file, struct err_detail *det
 	_cleanup_(cleanup_fclose) FILE *file = fopen(path, "re");
 	struct stat status;
 	if (!file || fstat(fileno(file), &status) != 0)
-		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: %s", path, strerror(errno));
+		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: %s%s", path, strerror(errno),
+				secret_hint(errno));
 	if (S_ISDIR(status.st_mode))
 		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: a directory, not a file", path);
 	if (status.st_size == 0 && S_ISREG(status.st_mode))

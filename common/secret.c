@@ -87,3 +87,21 @@ err_t secret_read(const char *file, char **ret_secret, struct err_detail *detail
 		abort();
 	return ERR_OK;
 }
+
+err_t secret_read_line(const char *file, char **ret_secret, struct err_detail *detail)
+{
+	_cleanup_(secret_free) char *secret = NULL;
+	err_t err = secret_read(file, &secret, detail);
+	if (err)
+		return err;
+	for (const char *at = secret; *at; at++)
+		if ((unsigned char)*at < ' ' || *at == 0x7f)
+			return err_fail(detail, ERR_CONFIG_RANGE,
+					"%s: it has to be one line, and holds %s behind %zu bytes", file,
+					*at == '\n'   ? "a line feed"
+					: *at == '\r' ? "a carriage return (of Windows?)"
+						      : "a control character",
+					(size_t)(at - secret));
+	*ret_secret = TAKE_PTR(secret);
+	return ERR_OK;
+}

@@ -27,5 +27,8 @@ bool secret_look_same(const struct secret_look *a, const struct secret_look *b);
  */
 err_t secret_read(const char *file, char **ret_secret, struct err_detail *detail);
 
+/* The same for what becomes the value of a header: one line, and no control characters. */
+err_t secret_read_line(const char *file, char **ret_secret, struct err_detail *detail);
+
 /* Wipes a text and frees it, and leaves NULL behind; NULL is fine. For _cleanup_, too. */
 void secret_free(char **secret);

@@ -1,5 +1,6 @@
 #include "command/check_outward.h"
 
+#include "address/base_url.h"
 #include "common/secret.h"
 #include "outward/otlp.h"
 #include "outward/webhook.h"
@@ -31,6 +32,11 @@ bool check_webhook_files(const struct config_webhook *webhook, struct findings *
 	if (!err)
 		explicit_bzero(&secrets, sizeof secrets);
 	findings_tried(findings, "webhook files", err, &detail);
+	if (base_url_is_plain(webhook->url))
+		findings_lines(
+			findings, FINDING_WARNING, "webhook files",
+			STR("webhook.url: plain http to another host: advisories travel unencrypted; use "
+			    "https"));
 	return !err;
 }
 
@@ -60,15 +66,35 @@ void check_webhook(const struct config_webhook *webhook, struct findings *findin
 	findings_tried(findings, webhook_title, err, &detail);
 }
 
+/* The value of a header, and not the header. */
+static err_t read_authorization(const char *file, char **ret_value, struct err_detail *detail)
+{
+	static const char name[] = "Authorization:";
+	err_t err = secret_read_line(file, ret_value, detail);
+	if (!err && strncasecmp(*ret_value, name, sizeof name - 1) == 0)
+		err = err_fail(detail, ERR_CONFIG_RANGE,
+			       "%s: it begins with the header's name; leave its value alone", file);
+	return err;
+}
+
 bool check_otlp_files(const struct config_otlp *otlp, struct findings *findings)
 {
 	_cleanup_(secret_free) char *authorization = NULL;
 	struct err_detail detail = { "" }, reason = { "" };
 	err_t err = check_ca_file("otlp.ca_file", otlp->ca_file, &detail);
 	if (!err && otlp->authorization_file &&
-	    (err = secret_read(otlp->authorization_file, &authorization, &reason)))
+	    (err = read_authorization(otlp->authorization_file, &authorization, &reason)))
 		err_fail(&detail, err, "otlp.authorization_file: %s", err_message(err, &reason));
 	findings_tried(findings, "otlp files", err, &detail);
+	if (authorization && !strchr(authorization, ' '))
+		findings_lines(findings, FINDING_WARNING, "otlp files",
+			       STR("otlp.authorization_file: no scheme; the header's whole value belongs "
+				   "there, such "
+				   "as Bearer and a token"));
+	if (authorization && base_url_is_plain(otlp->endpoint))
+		findings_lines(findings, FINDING_WARNING, "otlp files",
+			       STR("otlp.endpoint: plain http to another host: the authorization travels "
+				   "unencrypted; use https"));
 	return !err;
 }
 

@@ -1,5 +1,6 @@
 #include "command/check_registry.h"
 
+#include "address/base_url.h"
 #include "command/settings.h"
 #include "common/pem.h"
 #include "common/secret.h"
@@ -17,27 +18,67 @@ static bool is_good(const char *setting, err_t err, const struct err_detail *rea
 	return false;
 }
 
+static err_t read_token(const char *file, char **ret_token, struct err_detail *detail)
+{
+	err_t err = secret_read_line(file, ret_token, detail);
+	if (!err && strncasecmp(*ret_token, "Bearer ", 7) == 0)
+		err = err_fail(
+			detail, ERR_CONFIG_RANGE,
+			"%s: it begins with \"Bearer\", which assayd writes itself; leave the token alone",
+			file);
+	return err;
+}
+
+/* What is wrong with the key is told of the setting that names it. */
+static bool check_pair(const char *certificate, const char *key, struct findings *findings)
+{
+	struct err_detail reason = { "" };
+	err_t err = pem_check_certificates(certificate, &reason);
+	if (err)
+		return is_good("certificate_file", err, &reason, findings);
+	err = pem_check_key(key ? key : certificate, NULL, &reason);
+	if (err && key)
+		return is_good("key_file", err, &reason, findings);
+	if (err)
+		err = err_fail(&reason, err, "%s: it holds no private key; name that in registry.key_file",
+			       certificate);
+	else
+		err = pem_check_pair(certificate, key ? key : certificate, NULL, &reason);
+	return is_good("certificate_file", err, &reason, findings);
+}
+
+static void warn_of_plain_text(const struct config_registry *registry, struct findings *findings)
+{
+	for (size_t i = 0; i < registry->urls.count && (registry->password_file || registry->token_file); i++)
+		if (base_url_is_plain(registry->urls.items[i])) {
+			findings_lines(findings, FINDING_WARNING, files_title,
+				       STR("registry.urls: plain http to another host: the login travels "
+					   "unencrypted; use https"));
+			return;
+		}
+}
+
 bool check_registry_files(const struct config_registry *registry, struct findings *findings)
 {
 	_cleanup_(secret_free) char *password = NULL, *token = NULL;
 	const char *certificate = registry->certificate_file;
-	const char *key = registry->key_file ? registry->key_file : certificate;
+	const char *key = registry->key_file;
 	struct err_detail reason = { "" };
 	bool good = true;
 	if (registry->password_file)
 		good &= is_good("password_file", secret_read(registry->password_file, &password, &reason),
 				&reason, findings);
 	if (registry->token_file)
-		good &= is_good("token_file", secret_read(registry->token_file, &token, &reason), &reason,
+		good &= is_good("token_file", read_token(registry->token_file, &token, &reason), &reason,
 				findings);
 	if (registry->ca_file)
 		good &= is_good("ca_file", pem_check_certificates(registry->ca_file, &reason), &reason,
 				findings);
 	if (certificate)
-		good &= is_good("certificate_file", pem_check_pair(certificate, key, NULL, &reason), &reason,
-				findings);
+		good &= check_pair(certificate, key, findings);
 	if (good)
 		findings_ok(findings, files_title);
+	warn_of_plain_text(registry, findings);
 	return good;
 }
 

@@ -224,11 +224,8 @@ static err_t post(const struct otlp_options *options, struct fetcher *fetcher, s
 	static const char *const headers[] = { "User-Agent: assayd/" ASSAYD_VERSION };
 	size_t len = strlen(options->endpoint);
 	err_t err = options->authorization_file
-			    ? secret_read(options->authorization_file, &authorization, detail)
+			    ? secret_read_line(options->authorization_file, &authorization, detail)
 			    : ERR_OK;
-	if (!err && authorization && authorization[strcspn(authorization, "\r\n")])
-		err = err_fail(detail, ERR_CONFIG_RANGE, "%s: more than one line",
-			       options->authorization_file);
 	if (err)
 		return err;
 	while (len > 0 && options->endpoint[len - 1] == '/')

@@ -514,6 +514,39 @@ def test_check_looks_for_services_and_files_of_tls(certificate_folder, config_fi
     assert len(errors) == len(told), done
 
 
+@pytest.mark.parametrize("token, authorization, said", [
+    ("abc", "Bearer abc", {}),
+    ("abc", "abc", {"warning": ["otlp files: otlp.authorization_file: no scheme"]}),
+    ("Bearer abc", "Authorization: Bearer abc", {"error": ['token: it begins with "Bearer"', "value: it begins with the header's name"]}),
+    ("a\r\n", "a b\nc", {"error": ["token: it has to be one line, and holds a carriage return (of Windows?) behind 1 bytes",
+                                   "value: it has to be one line, and holds a line feed behind 3 bytes"]}),
+])
+def test_check_offline_knows_what_a_header_takes(config_file, tmp_path, token, authorization, said):
+    files = {"token": token, "value": authorization, "secret": "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"}
+    for name, content in files.items():
+        (tmp_path / name).write_text(content, newline="")
+    done = assayd("check", "--offline", "--config", config_file({
+        "registry": {"urls": ("https://192.0.2.1", "http://192.0.2.2"), "token_file": str(tmp_path / "token")},
+        "webhook": {"url": "http://192.0.2.1/", "secret_file": str(tmp_path / "secret")},
+        "otlp": {"endpoint": "https://192.0.2.1:4318", "authorization_file": str(tmp_path / "value")}}))
+    errors, warnings = found(done, "error"), found(done, "warning")
+    assert len(errors) == len(said.get("error", [])) and all(any(part in line for line in errors) for part in said.get("error", [])), done
+    plain = [line for line in warnings if "plain http to another host" in line]
+    assert {line.partition(":")[0] for line in plain} == {"schema registry files", "webhook files"} and len(plain) == 2, done
+    assert all(any(part in line for line in warnings) for part in said.get("warning", [])), done
+    assert ("no scheme" in done.stdout + done.stderr) == ("warning" in said), done
+
+
+def test_check_offline_names_the_setting_of_a_key(certificate_folder, config_file, tmp_path):
+    at = certificate_folder
+    for key, said in (("client.crt", f"registry.key_file: {at}/client.crt: it contains no readable private key"), ("no.key", "registry.key_file: "),
+                      (None, f"registry.certificate_file: {at}/client.crt: it holds no private key; name that in registry.key_file")):
+        done = assayd("check", "--offline", "--config", config_file({"registry": {
+            "urls": ("https://192.0.2.1",), "certificate_file": str(at / "client.crt"), **({"key_file": str(at / key)} if key else {})}}))
+        [error] = found(done, "error")
+        assert said in error, done
+
+
 def test_check_offline_looks_at_folders_databases_and_passwords(config_file, tmp_path):
     (tmp_path / "empty").write_text("")
     done = assayd("check", "--offline", "--config", config_file({

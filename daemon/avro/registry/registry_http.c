@@ -69,10 +69,11 @@ static void add_header(struct registry_request *request, const char *header)
 	request->headers = headers;
 }
 
-static bool read_secret(const char *file, char **ret_secret, struct registry_request *request)
+static bool read_secret(const char *file, err_t (*read)(const char *, char **, struct err_detail *),
+			char **ret_secret, struct registry_request *request)
 {
 	struct err_detail detail = { "" };
-	err_t err = secret_read(file, ret_secret, &detail);
+	err_t err = read(file, ret_secret, &detail);
 	if (err)
 		snprintf(request->fault, sizeof request->fault, "%s", err_message(err, &detail));
 	return !err;
@@ -83,19 +84,15 @@ static bool set_login(const struct registry_settings *settings, struct registry_
 	_cleanup_(secret_free) char *secret = NULL;
 	_cleanup_(buf_free) struct buf header = BUF_INIT;
 	if (settings->user) {
-		if (settings->password_file && !read_secret(settings->password_file, &secret, request))
+		if (settings->password_file &&
+		    !read_secret(settings->password_file, secret_read, &secret, request))
 			return false;
 		must(curl_easy_setopt(request->handle, CURLOPT_HTTPAUTH, CURLAUTH_BASIC) == CURLE_OK &&
 		     curl_easy_setopt(request->handle, CURLOPT_USERNAME, settings->user) == CURLE_OK &&
 		     curl_easy_setopt(request->handle, CURLOPT_PASSWORD, secret ? secret : "") == CURLE_OK);
 	} else if (settings->token_file) {
-		if (!read_secret(settings->token_file, &secret, request))
+		if (!read_secret(settings->token_file, secret_read_line, &secret, request))
 			return false;
-		if (strpbrk(secret, "\r\n")) {
-			snprintf(request->fault, sizeof request->fault, "%s: the token has several lines",
-				 settings->token_file);
-			return false;
-		}
 		buf_printf(&header, "Authorization: Bearer %s", secret);
 		add_header(request, header.data);
 		explicit_bzero(header.data, header.len);

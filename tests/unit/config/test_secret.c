@@ -35,6 +35,33 @@ static void content(void **state)
 	}
 }
 
+static void content_of_a_line(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *bytes, *wrong;
+	} cases[] = {
+		{ "Bearer hunter2\n", NULL },
+		{ "hunter2\r\n", "a carriage return (of Windows?) behind 7 bytes" },
+		{ "hunter2\nhunter3", "a line feed behind 7 bytes" },
+		{ "hunter2\n\n", "a line feed behind 7 bytes" },
+		{ "hunter2\t", "a control character behind 7 bytes" },
+		{ "hunter2\x7f", "a control character behind 7 bytes" },
+		{ "", "the file is empty" },
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		_cleanup_(temporary_cleanup) struct temporary_file file =
+			temporary_file(cases[i].bytes, strlen(cases[i].bytes));
+		_cleanup_(secret_free) char *secret = NULL;
+		struct err_detail detail = { "" };
+		err_t err = secret_read_line(file.path, &secret, &detail);
+		assert_int_equal(!err, !cases[i].wrong);
+		assert_true(err ? !secret && strstr(detail.message, cases[i].wrong) &&
+					    !strstr(detail.message, "hunter")
+				: strcmp(secret, "Bearer hunter2") == 0);
+	}
+}
+
 static void sizes(void **state)
 {
 	(void)state;
@@ -213,6 +240,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(content),
+		cmocka_unit_test(content_of_a_line),
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(missing_files),
 		cmocka_unit_test(names_and_secrets),
