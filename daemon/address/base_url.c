@@ -34,7 +34,7 @@ static err_t check_end(const char *base_url, struct err_detail *detail)
 	return ERR_OK;
 }
 
-static err_t check(CURLU *url, const char *base_url, struct err_detail *detail)
+static err_t check(CURLU *url, const char *base_url, const char *instead, struct err_detail *detail)
 {
 	if (!base_url || !*base_url)
 		return err_fail(detail, ERR_CONFIG_MISSING, "the address is missing");
@@ -47,8 +47,7 @@ static err_t check(CURLU *url, const char *base_url, struct err_detail *detail)
 				curl_url_strerror(code));
 	if (has(url, CURLUPART_USER) || has(url, CURLUPART_PASSWORD))
 		return err_fail(detail, ERR_CONFIG_RANGE,
-				"the address contains a user or a password; leave them out, secrets are in "
-				"files that the settings beside it name");
+				"the address contains a user or a password; use %s instead", instead);
 	return ERR_OK;
 }
 
@@ -66,16 +65,16 @@ bool base_url_is_plain(const char *whole)
 	return plain;
 }
 
-err_t base_url_check_whole(const char *whole, struct err_detail *detail)
+err_t base_url_check_whole(const char *whole, const char *instead, struct err_detail *detail)
 {
 	__attribute__((cleanup(url_cleanup))) CURLU *url = curl_url();
-	return check(url, whole, detail);
+	return check(url, whole, instead, detail);
 }
 
-err_t base_url_check(const char *base_url, struct err_detail *detail)
+err_t base_url_check(const char *base_url, const char *instead, struct err_detail *detail)
 {
 	__attribute__((cleanup(url_cleanup))) CURLU *url = curl_url();
-	err_t err = check(url, base_url, detail);
+	err_t err = check(url, base_url, instead, detail);
 	if (err)
 		return err;
 	if (has(url, CURLUPART_QUERY) || has(url, CURLUPART_FRAGMENT))

@@ -286,7 +286,8 @@ static void check_oauth(const struct checker *checker)
 		     "enable.sasl.oauthbearer.unsecure.jwt makes tokens of its own, and kafka.oauth fetches "
 		     "them; "
 		     "leave one of them out");
-	if (oauth->token_url && base_url_check_whole(oauth->token_url, &reason))
+	if (oauth->token_url &&
+	    base_url_check_whole(oauth->token_url, "client_id and client_secret_file", &reason))
 		FAIL(checker, ERR_CONFIG_RANGE, "kafka.oauth.token_url", "%s", reason.message);
 	check_secret_file(checker, oauth->client_secret_file, "kafka.oauth.client_secret_file");
 	check_pairs(checker, &oauth->parameters, "kafka.oauth.parameters", LETTERS "0123456789_-.",
@@ -327,7 +328,8 @@ static void check_registry(const struct checker *checker)
 	for (size_t i = 0; i < registry->urls.count; i++) {
 		struct err_detail reason = { "" };
 		snprintf(setting, sizeof setting, "registry.urls[%zu]", i);
-		err_t err = base_url_check(registry->urls.items[i], &reason);
+		err_t err = base_url_check(registry->urls.items[i], "user and password_file, or token_file,",
+					   &reason);
 		if (err)
 			FAIL(checker, err, setting, "%s", reason.message);
 	}
@@ -520,7 +522,7 @@ static void check_base_url(const struct checker *checker, const char *base_url, 
 	struct err_detail reason = { "" };
 	if (!base_url || conf_problems_within(checker->problems, setting))
 		return;
-	err_t err = base_url_check(base_url, &reason);
+	err_t err = base_url_check(base_url, "api_key_file", &reason);
 	if (err)
 		FAIL(checker, err, setting, "%s", reason.message);
 }
@@ -674,7 +676,7 @@ static void check_webhook(const struct checker *checker)
 	struct err_detail reason = { "" };
 	if (!webhook->configured)
 		return;
-	err_t err = base_url_check_whole(webhook->url, &reason);
+	err_t err = base_url_check_whole(webhook->url, "secret_file, which signs requests,", &reason);
 	if (err)
 		FAIL(checker, err, "webhook.url", "%s", reason.message);
 }
@@ -686,7 +688,7 @@ static void check_otlp(const struct checker *checker)
 	if (!otlp->configured)
 		return;
 	size_t len = strlen(otlp->endpoint);
-	err_t err = base_url_check_whole(otlp->endpoint, &reason);
+	err_t err = base_url_check_whole(otlp->endpoint, "authorization_file", &reason);
 	if (!err && strpbrk(otlp->endpoint, "?#"))
 		err = err_fail(
 			&reason, ERR_CONFIG_RANGE,

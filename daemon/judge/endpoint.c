@@ -16,7 +16,7 @@
 static err_t read_url(struct endpoint *endpoint, const char *base_url, struct err_detail *detail)
 {
 	struct err_detail reason = { "" };
-	err_t err = base_url_check(base_url, &reason);
+	err_t err = base_url_check(base_url, "api_key_file", &reason);
 	if (err)
 		return err_fail(detail, err, "%s.base_url: %s", endpoint->setting, reason.message);
 	size_t len = strlen(base_url);

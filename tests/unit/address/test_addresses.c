@@ -144,8 +144,8 @@ static const struct {
 	{ "http://h:99999/v1", "Port number" },
 	{ "http://a b/v1", "not the address of a server" },
 	{ "http://", "not the address of a server" },
-	{ "https://hunter2@h/v1", "leave them out" },
-	{ "https://u:hunter2@h/v1", "leave them out" },
+	{ "https://hunter2@h/v1", "use api_key_file instead" },
+	{ "https://u:hunter2@h/v1", "use api_key_file instead" },
 	{ "https://h/v1?key=hunter2", "a query or a fragment" },
 	{ "https://h/v1#x", "a query or a fragment" },
 	{ "https://h/v1/chat/completions", "ends with /chat/completions, which assayd appends itself" },
@@ -157,7 +157,7 @@ static void what_is_wrong_with_urls(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
 		struct err_detail detail = { "" };
-		err_t err = base_url_check(urls[i].text, &detail);
+		err_t err = base_url_check(urls[i].text, "api_key_file", &detail);
 		if (!err != !urls[i].wrong || (err && !strstr(detail.message, urls[i].wrong)) ||
 		    strstr(detail.message, "hunter2"))
 			fail_msg("%s: %s", urls[i].text, detail.message);
