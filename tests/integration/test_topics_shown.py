@@ -49,7 +49,7 @@ def lines(rig, *arguments):
 def on_terminal(rig, *arguments):
     """What it writes to a terminal."""
     ours, theirs = pty.openpty()
-    environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    environment = {**{name: value for name, value in os.environ.items() if name != "NO_COLOR"}, "TERM": "xterm"}
     with subprocess.Popen([BINARY, *arguments, "--config", rig.daemon.config_file], stdin=subprocess.DEVNULL, stdout=theirs,
                           env=environment) as process:
         os.close(theirs)
