@@ -34,7 +34,8 @@ static const struct property SEARCHING[READING_COUNT] = {
 
 struct topic_reader {
 	rd_kafka_t *consumer;
-	char *servers; /* as the configuration names them */
+	char *servers;	  /* as the configuration names them */
+	bool knows_times; /* the brokers: one has told an offset by a time */
 };
 
 static err_t make_reader(const struct kafka_settings *settings, const char *group_suffix,
@@ -186,34 +187,61 @@ err_t topic_reader_partitions(struct topic_reader *reader, const char *topic, in
 	return err;
 }
 
-/* Where records of that time begin; what has none ends where it begins. */
-static rd_kafka_resp_err_t ask_offsets(struct topic_reader *reader, struct topic_span *spans, size_t count,
+/* Where records of that time begin in each partition of the list; below 0 where the broker says nowhere. */
+static rd_kafka_resp_err_t ask_offsets(struct topic_reader *reader, rd_kafka_topic_partition_list_t *list,
 				       int64_t since_ms)
-{
-	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *list =
-		rd_kafka_topic_partition_list_new((int)count);
-	for (size_t i = 0; i < count; i++)
-		rd_kafka_topic_partition_list_add(list, spans[i].topic, spans[i].partition)->offset =
-			since_ms;
-	rd_kafka_resp_err_t code = rd_kafka_offsets_for_times(reader->consumer, list, BOUNDS_TIMEOUT_MS);
-	for (size_t i = 0; !code && i < count; i++) {
-		const rd_kafka_topic_partition_t *found = &list->elems[i];
-		code = found->err;
-		spans[i].from =
-			found->offset >= 0 && found->offset < spans[i].until ? found->offset : spans[i].until;
-	}
-	return code;
-}
-
-static err_t move_to(struct topic_reader *reader, struct topic_span *spans, size_t count, int64_t since_ms,
-		     struct err_detail *detail)
 {
 	struct passing passing = { 0 };
 	rd_kafka_resp_err_t code;
 	do {
-		code = ask_offsets(reader, spans, count, since_ms);
+		for (int i = 0; i < list->cnt; i++)
+			list->elems[i].offset = since_ms;
+		code = rd_kafka_offsets_for_times(reader->consumer, list, BOUNDS_TIMEOUT_MS);
+		for (int i = 0; !code && i < list->cnt; i++)
+			code = list->elems[i].err;
 	} while (passes(&passing, code));
-	return code ? fail(reader, spans[0].topic, -1, code, detail) : ERR_OK;
+	for (int i = 0; !code && i < list->cnt; i++)
+		reader->knows_times |= list->elems[i].offset >= 0;
+	return code;
+}
+
+/* A broker answers alike where nothing is that young and where it knows no offsets by time, as librdkafka's
+ * own in memory: one that knows them has an answer for the first record that is kept. */
+static rd_kafka_resp_err_t learn_whether_times_are_known(struct topic_reader *reader,
+							 const struct topic_span *spans, size_t count)
+{
+	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *list =
+		rd_kafka_topic_partition_list_new((int)count);
+	for (size_t i = 0; i < count; i++)
+		if (spans[i].from < spans[i].until)
+			rd_kafka_topic_partition_list_add(list, spans[i].topic, spans[i].partition);
+	return list->cnt ? ask_offsets(reader, list, 1) : RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+/* Begins each span, which has all that is kept, with the first record of that time; what has none ends where
+ * it begins. Where the broker does not know, records are left out by their timestamps while they are read. */
+static err_t move_to(struct topic_reader *reader, struct topic_span *spans, size_t count, int64_t since_ms,
+		     struct err_detail *detail)
+{
+	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *list =
+		rd_kafka_topic_partition_list_new((int)count);
+	for (size_t i = 0; i < count; i++)
+		rd_kafka_topic_partition_list_add(list, spans[i].topic, spans[i].partition);
+	rd_kafka_resp_err_t code = ask_offsets(reader, list, since_ms);
+	if (!code && !reader->knows_times)
+		code = learn_whether_times_are_known(reader, spans, count);
+	if (code)
+		return fail(reader, spans[0].topic, -1, code, detail);
+	for (size_t i = 0; i < count; i++) {
+		int64_t found = list->elems[i].offset;
+		if (found >= 0 && found < spans[i].until)
+			spans[i].from = found;
+		else if (found >= 0 || reader->knows_times)
+			spans[i].from = spans[i].until;
+		else
+			spans[i].since_ms = since_ms;
+	}
+	return ERR_OK;
 }
 
 err_t topic_reader_span(struct topic_reader *reader, const char *topic, int32_t partition, int64_t since_ms,
@@ -241,7 +269,7 @@ err_t topic_reader_spans(struct topic_reader *reader, const char *topic, int64_t
 		spans[i] = (struct topic_span){ .topic = topic, .partition = i };
 		err = topic_reader_bounds(reader, topic, i, &spans[i].from, &spans[i].until, detail);
 	}
-	if (!err && count > 0)
+	if (!err && count > 0 && since_ms > 0)
 		err = move_to(reader, spans, (size_t)count, since_ms, detail);
 	if (err)
 		return err;
@@ -284,7 +312,8 @@ static err_t take_record(struct topic_reading *reading, struct topic_span *span,
 	err_t err = ERR_OK;
 	if (message->offset < span->from)
 		return ERR_OK;
-	if (message->offset < span->until)
+	bool old = span->since_ms > 0 && kafka_written_ms(message) < span->since_ms;
+	if (message->offset < span->until && !old)
 		err = reading->take((size_t)(span - reading->spans), message, reading->context, detail);
 	if (err)
 		return err;

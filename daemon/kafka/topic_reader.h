@@ -16,6 +16,7 @@ struct topic_span {
 	int32_t partition;
 	int64_t from; /* moves up to `until` while it is read */
 	int64_t until;
+	int64_t since_ms; /* records with timestamps before are passed over; 0: none is */
 };
 
 /* What to do with a record of the span with that index; it lives until this returns. An error ends the
@@ -42,13 +43,14 @@ err_t topic_reader_bounds(struct topic_reader *reader, const char *topic, int32_
 err_t topic_reader_partitions(struct topic_reader *reader, const char *topic, int *ret_count,
 			      struct err_detail *detail);
 
-/* The span of one partition, likewise below; 0: from the first record that is kept. */
+/* The span of one partition, whose records are from `since_ms` (by their timestamps) up to what is committed
+ * now; 0, here and below: from the first record that is kept. A broker that knows no offsets by time has it
+ * begin there, too, and what is older is left out while it is read. */
 err_t topic_reader_span(struct topic_reader *reader, const char *topic, int32_t partition, int64_t since_ms,
 			struct topic_span *ret_span, struct err_detail *detail);
 
-/* The spans of all partitions of a topic, whose records are from `since_ms` (by their timestamps) up to what
- * is committed now; in the arena, but for the name, which is the caller's. ERR_KAFKA_TOPIC: there is no such
- * topic. */
+/* The same of all partitions of a topic; in the arena, but for the name, which is the caller's.
+ * ERR_KAFKA_TOPIC: there is no such topic. */
 err_t topic_reader_spans(struct topic_reader *reader, const char *topic, int64_t since_ms,
 			 struct arena *arena, struct topic_span **ret_spans, size_t *ret_count,
 			 struct err_detail *detail);

@@ -1,9 +1,11 @@
 """The in-memory broker that the quickstart starts."""
 
+import json
 import os
 import pathlib
 import signal
 import subprocess
+import time
 
 import confluent_kafka
 import pytest
@@ -71,6 +73,37 @@ def test_check_comes_to_its_end(tmp_path):
                                   text=True, timeout=120, check=False)
             assert done.returncode == 0, done.stdout + done.stderr
             assert "ok      kafka permissions" in done.stdout
+        finally:
+            process.kill()
+
+
+def test_it_knows_no_offsets_by_time(tmp_path):
+    """It answers that nothing is as young, whatever is there: what commands read is told by timestamps then."""
+    names = ("generated-queries", "scored-queries", "confidence-advisories", "generated-queries.dlq")
+    with subprocess.Popen([BINARY, *(f"{name}:2" for name in names)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          text=True) as process:
+        try:
+            bootstrap = process.stdout.readline().strip()
+            file = tmp_path / "assayd.conf"
+            file.write_text(config_text({"kafka": {"bootstrap_servers": bootstrap}}))
+            producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, **QUIET})
+            for key, age_s in (("old", 7200), ("young", 60)):
+                headers = {"reason": "unknown_framing", "detail": "?", "topic": names[0], "partition": "0", "offset": str(age_s)}
+                producer.produce(names[3], b"x", key, partition=0, headers=headers, timestamp=int((time.time() - age_s) * 1000))
+            assert producer.flush(10) == 0
+
+            def run(*arguments):
+                done = subprocess.run([ASSAYD, *arguments, "--config", str(file)], stdin=subprocess.DEVNULL, capture_output=True,
+                                      text=True, timeout=120, check=False)
+                assert done.returncode == 0, (arguments, done)
+                return done.stdout
+
+            for chosen, keys in ([], {"old", "young"}), (["--since", "1h"], {"young"}), (["--since", "3h"], {"old", "young"}):
+                shown = run("tail", "dead-letters", "--once", "--json", *chosen).splitlines()
+                assert {json.loads(line)["key"] for line in shown} == keys
+                redriven = json.loads(run("redrive", "--dry-run", "--all", "--json", *chosen))
+                assert redriven["chosen"] == len(keys), redriven
+            assert "partition 0, offset 1" in run("show", "young", "--since", "1h")
         finally:
             process.kill()
 
