@@ -6,6 +6,7 @@ import pathlib
 import shlex
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -26,7 +27,7 @@ def test_everything_comes_out():
 
 @contextlib.contextmanager
 def kept():
-    """The quickstart that goes on: the command that it prints for asking its assistant."""
+    """The quickstart that goes on: the commands that it prints, the last one for asking its assistant."""
     with subprocess.Popen([ROOT / "packaging" / "quickstart", "--keep"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, env={name: value for name, value in os.environ.items() if name != "KAFKA_BOOTSTRAP"}) as running:
         said = []
@@ -37,17 +38,40 @@ def kept():
                     break
             else:
                 raise AssertionError("".join(said))
-            yield shlex.split(line)[:-1]
+            yield [line.strip() for line in said if line.startswith("  ")]
         finally:
             running.send_signal(signal.SIGINT)
-            running.stdout.read()
+            rest = running.stdout.read()
         assert running.wait(60) == 130
+        assert rest.endswith("\nEverything that was started here is stopped and removed.\n"), rest
 
 
-def test_an_assistant_can_be_asked():
+def shell(command):
+    done = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0 and done.stderr == "", (command, done)
+    return done.stdout
+
+
+def looks_at_what_came_out(commands):
+    """As they are printed; `top` needs a terminal, and reads what the status page does."""
+    scored, dead, top, produce, show = [line for line in commands if "build/release/assayd " in line]
+    assert len(shell(scored).splitlines()) == 10 and "json_shape" in shell(dead), (scored, dead)
+    assert "ready since" in shell(f"{top} --once")
+    assert "1 produced" in shell(produce)
+    for _ in range(100):
+        done = subprocess.run(show, shell=True, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+        if done.returncode == 0:
+            break
+        time.sleep(0.1)
+    assert 'did you mean "orders"?' in done.stdout, done
+
+
+def test_what_is_kept_can_be_looked_at_and_asked():
     if pathlib.Path(BINARY).resolve() != ROOT / "build" / "release" / "assayd":
         pytest.skip("it builds and runs build/release, which is not what is tested here")
-    with kept() as command:
+    with kept() as commands:
+        looks_at_what_came_out(commands)
+        command = shlex.split(commands[-1])[:-1]
         for question, action, text in [
                 ("How many orders are paid?", "", "SELECT count(*) FROM orders WHERE status = 'paid'"),
                 ("What did we earn with books?", "WITHHOLD", 'relation "order_item" does not exist; did you mean "order_items"?'),
