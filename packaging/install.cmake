@@ -16,6 +16,9 @@ foreach(page IN LISTS manual_pages)
     VERBATIM)
 endforeach()
 add_custom_target(manual_pages ALL DEPENDS ${manual_pages})
+# To read them without a build of all: cmake --build build/release --target man
+add_custom_target(man COMMAND ${CMAKE_COMMAND} -E echo "read them with: man -l ${CMAKE_BINARY_DIR}/assayd.8"
+  DEPENDS ${manual_pages} VERBATIM)
 
 install(TARGETS assayd RUNTIME DESTINATION ${CMAKE_INSTALL_SBINDIR})
 install(FILES ${CMAKE_BINARY_DIR}/assayd.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)
