@@ -89,8 +89,9 @@ fail_at(const struct conf_reader *reader, const struct conf_place *place, err_t 
 	return conf_problems_add(reader->problems, err, place->path, &detail);
 }
 
-/* The innermost setting on the way to `path` ("targets[1].name") that the file has. */
-static const config_setting_t *find_nearest(const struct conf_file *file, const char *path)
+/* The innermost setting on the way to `path` ("targets[1].name") that the file has, and whether it is that.
+ */
+static const config_setting_t *find_nearest(const struct conf_file *file, const char *path, bool *ret_exact)
 {
 	const config_setting_t *node = config_root_setting(&file->parsed), *next = node;
 	while (*path && next) {
@@ -106,6 +107,7 @@ static const config_setting_t *find_nearest(const struct conf_file *file, const 
 		path += len;
 		path += *path == '.';
 	}
+	*ret_exact = next != NULL;
 	return next ? next : node;
 }
 
@@ -117,12 +119,21 @@ err_t conf_file_fail(const struct conf_file *file, struct conf_problems *problem
 	va_start(arguments, format);
 	vsnprintf(message.message, sizeof message.message, format, arguments);
 	va_end(arguments);
-	const config_setting_t *node = find_nearest(file, setting);
+	bool exact;
+	const config_setting_t *node = find_nearest(file, setting, &exact);
 	if (config_setting_is_root(node))
 		err_fail(&detail, err, "%s: %s: %s", file->name, setting, message.message);
 	else
 		err_fail(&detail, err, "%s:%u: %s: %s", file->name, node->line, setting, message.message);
 	return conf_problems_add(problems, err, setting, &detail);
+}
+
+bool conf_file_line(const struct conf_file *file, const char *setting, unsigned *ret_line)
+{
+	bool exact;
+	const config_setting_t *node = find_nearest(file, setting, &exact);
+	*ret_line = node->line;
+	return exact && *setting;
 }
 
 /* --- defaults --- */
@@ -465,9 +476,25 @@ static size_t find_group(const struct conf_table *table, size_t parent, const ch
 	return ROOT;
 }
 
+/* The setting NAME_file of the group that names a secret, or NULL. */
+static const struct conf_setting *find_file_of(const struct conf_table *table, size_t group, const char *name)
+{
+	char file[NAME_MAX_BYTES];
+	snprintf(file, sizeof file, "%s_file", name);
+	const struct conf_setting *setting = find_setting(table, group, file);
+	return setting && (setting->flags & CONF_SECRET) ? setting : NULL;
+}
+
 static err_t fail_unknown(const struct conf_reader *reader, const struct conf_place *place, size_t group)
 {
 	const struct conf_table *table = reader->table;
+	const struct conf_setting *file = find_file_of(table, group, place->node->name);
+	if (file)
+		return fail_at(
+			reader, place, ERR_CONFIG_UNKNOWN,
+			"there is no such setting, and a secret does not belong in this file; write it "
+			"to a separate file and set %s to its name",
+			file->name);
 	struct conf_hint hint = { place->node->name, NULL, SIZE_MAX, "" };
 	for (size_t i = 0; i < table->settings_count; i++) {
 		if (table->settings[i].group == group && table->settings[i].type != CONF_FORBIDDEN)

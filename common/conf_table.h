@@ -143,6 +143,9 @@ DEFINE_CLEANUP(struct conf_file, conf_file_cleanup, conf_file_free)
 err_t conf_file_fail(const struct conf_file *file, struct conf_problems *problems, err_t err,
 		     const char *setting, const char *format, ...) __attribute__((format(printf, 5, 6)));
 
+/* Where a setting or group stands in the file; false: nowhere. Any thread. */
+bool conf_file_line(const struct conf_file *file, const char *setting, unsigned *ret_line);
+
 /* Appends `path=value` and a newline for every value in the table's order, settings with any of the flags
  * `without` left out: equal values give equal texts. */
 void conf_render(const struct conf_table *table, const void *values, unsigned without, struct buf *text);

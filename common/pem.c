@@ -17,8 +17,7 @@ static err_t open_file(const char *path, FILE **ret_file, struct err_detail *det
 	_cleanup_(cleanup_fclose) FILE *file = fopen(path, "re");
 	struct stat status;
 	if (!file || fstat(fileno(file), &status) != 0)
-		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: %s%s", path, strerror(errno),
-				secret_hint(errno));
+		return secret_fail(path, errno, detail);
 	if (S_ISDIR(status.st_mode))
 		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: a directory, not a file", path);
 	if (status.st_size == 0 && S_ISREG(status.st_mode))

@@ -13,6 +13,22 @@ const char *secret_hint(int error)
 			       : "";
 }
 
+bool secret_is_hidden(const char *path)
+{
+	return strstr(path, "/" SECRET_HIDES) != NULL;
+}
+
+err_t secret_fail(const char *path, int error, struct err_detail *detail)
+{
+	if (error != ENOENT || !secret_is_hidden(path))
+		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: %s%s", path, strerror(error),
+				secret_hint(error));
+	return err_fail(detail, ERR_FILE_UNREADABLE,
+			"there is no file of the name that is set, which is not shown, since it may be the "
+			"secret itself; set the path of a file with the secret in it, or its name in %.*s",
+			(int)(strstr(path, "/" SECRET_HIDES) - path), path);
+}
+
 struct secret_look secret_look_at(const char *path)
 {
 	struct stat file;
@@ -70,8 +86,7 @@ err_t secret_read(const char *file, char **ret_secret, struct err_detail *detail
 	if (!content)
 		abort();
 	if (fd < 0)
-		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: %s%s", file, strerror(errno),
-				secret_hint(errno));
+		return secret_fail(file, errno, detail);
 	err_t err = read_all(fd, file, content, &len, detail);
 	if (err)
 		return err;

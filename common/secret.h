@@ -9,6 +9,17 @@
  * "" where the reason says it all. Pure. */
 const char *secret_hint(int error);
 
+/* Stands in a path in front of a name that names no file and may be the secret itself, written where the name
+ * of its file belongs. */
+#define SECRET_HIDES "./"
+
+/* Whether the last part of the path is marked so, and must not be shown. Pure. */
+bool secret_is_hidden(const char *path);
+
+/* ERR_FILE_UNREADABLE with why the file of a secret cannot be opened, by an errno: the path, unless that is
+ * hidden, the reason and how to mend it. */
+err_t secret_fail(const char *path, int error, struct err_detail *detail);
+
 /* By which a file that was replaced or written is told from the one before. */
 struct secret_look {
 	dev_t device;

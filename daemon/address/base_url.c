@@ -51,6 +51,16 @@ static err_t check(CURLU *url, const char *base_url, const char *instead, struct
 	return ERR_OK;
 }
 
+bool base_url_has_port(const char *whole, const char *port)
+{
+	__attribute__((cleanup(url_cleanup))) CURLU *url = curl_url();
+	char *found = NULL;
+	bool same = url && curl_url_set(url, CURLUPART_URL, whole, 0) == CURLUE_OK &&
+		    curl_url_get(url, CURLUPART_PORT, &found, 0) == CURLUE_OK && strcmp(found, port) == 0;
+	curl_free(found);
+	return same;
+}
+
 bool base_url_is_plain(const char *whole)
 {
 	static const char *const loopback[] = { "127.0.0.1", "[::1]", "localhost" };

@@ -10,6 +10,9 @@ err_t base_url_check(const char *base_url, const char *instead, struct err_detai
 /* The same for one that is used as it is, and so may have a query. */
 err_t base_url_check_whole(const char *url, const char *instead, struct err_detail *detail);
 
+/* Whether the address names that port itself. */
+bool base_url_has_port(const char *url, const char *port);
+
 /* Whether what is sent there can be read on the way: plain http, and not to this host, whose loopback is
  * nobody's to listen to. False for what is no address. */
 bool base_url_is_plain(const char *url);

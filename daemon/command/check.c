@@ -17,6 +17,7 @@
 #include "kafka/topics.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
@@ -135,6 +136,7 @@ static void check_target(struct check *check)
 	struct err_detail detail = { "" };
 	str_t notes = STR_NONE;
 	settings_target(check->config, check->index, check->arena, &target);
+	check->findings.group = arena_printf(check->arena, "targets[%zu]", check->index).ptr;
 	const char *what = arena_printf(check->arena, "target \"%s\"", target.name).ptr;
 	if (!check_target_files(&check->config->targets[check->index], what, &check->findings))
 		return;
@@ -149,6 +151,7 @@ static void check_judge(struct check *check)
 	struct err_detail detail = { "" };
 	settings_judges(check->config, check->arena, &settings);
 	const struct judge_settings *judge = &settings[check->index];
+	check->findings.group = judge->setting;
 	err_t err = judge_check(judge, &detail);
 	findings_tried(&check->findings, settings_judge_title(judge, check->arena), err, &detail);
 }
@@ -305,8 +308,10 @@ static void run_parts(struct check_parts *parts, struct findings *findings)
 static void add_part(struct check_parts *parts, const struct check *check, void (*work)(struct check *check),
 		     size_t index)
 {
-	parts->items[parts->count++] =
-		(struct check_part){ .work = work, .check = { .config = check->config, .index = index } };
+	parts->items[parts->count++] = (struct check_part){
+		.work = work,
+		.check = { .config = check->config, .index = index, .findings.config = check->config }
+	};
 }
 
 static void check_environment(struct findings *findings)
@@ -343,6 +348,29 @@ static void reach_everything(struct check *check)
 		add_part(&parts, check, after[i], i);
 	check_unit(check->config, &check->findings); /* first: there are no threads yet */
 	run_parts(&parts, &check->findings);
+}
+
+/* A folder that others cannot enter keeps them from its files, too. */
+static void check_secret_mode(const char *setting, const char *file, void *context)
+{
+	struct check *check = context;
+	struct stat status, folder;
+	const char *slash = strrchr(file, '/');
+	const char *within = slash ? arena_printf(check->arena, "%.*s/", (int)(slash - file), file).ptr : ".";
+	char place[PATH_MAX + 16] = "";
+	if (strcmp(setting, "audit.key_file") == 0) /* of which more is asked, see check_audit.c */
+		return;
+	if (stat(file, &status) != 0 || stat(within, &folder) != 0 || !(folder.st_mode & S_IXOTH) ||
+	    !(status.st_mode & (S_IROTH | S_IWOTH)))
+		return;
+	config_place(check->config, setting, place, sizeof place);
+	findings_lines(
+		&check->findings, FINDING_WARNING, "secrets",
+		arena_printf(check->arena,
+			     "%s%s%s: everybody on this machine may %s %s (mode %03o): chmod 640, with "
+			     "the group of the daemon's user",
+			     place, *place ? ": " : "", setting, status.st_mode & S_IWOTH ? "change" : "read",
+			     file, (unsigned)(status.st_mode & 0777)));
 }
 
 /* What is set and does nothing, since something else is not. */
@@ -382,6 +410,7 @@ static err_t check_configuration(struct check *check, const char *file, struct c
 		err_fail(&problem, problems.items[i].err, "%s", problems.items[i].message);
 		findings_tried(&check->findings, "configuration", problems.items[i].err, &problem);
 	}
+	check->findings.config = *ret_config;
 	if (err && *ret_config) /* and what else there is, so that one round is enough */
 		check_files(*ret_config, &problems, &check->findings);
 	return err ? findings_end(&check->findings, false, detail) : ERR_OK;
@@ -399,6 +428,7 @@ err_t check_run(const struct check_options *options, struct err_detail *detail)
 		return err;
 	check.config = config;
 	check_effects(&check);
+	config_each_secret(config, check_secret_mode, &check);
 	check_environment(&check.findings);
 	if (options->offline) {
 		check_state(&check);

@@ -86,10 +86,12 @@ static void check_targets(const struct files *files)
 		if (files->problems && conf_problems_within(files->problems, path))
 			continue;
 		settings_target(files->config, i, files->arena, &target);
+		files->findings->group = path;
 		const char *what = arena_printf(files->arena, "target \"%s\"", target.name).ptr;
 		if (check_target_files(&files->config->targets[i], what, files->findings))
 			findings_tried(files->findings, what, target_check_settings(&target, &detail),
 				       &detail);
+		files->findings->group = NULL;
 	}
 }
 
@@ -97,6 +99,7 @@ static void check_judge(const struct files *files, const struct judge_settings *
 {
 	struct err_detail detail = { "" };
 	const char *what = settings_judge_title(judge, files->arena);
+	files->findings->group = judge->setting;
 	if (!IS_WRONG(files, judge->setting, "provider", "base_url", "model", "api_key_file", "ca_file"))
 		findings_tried(files->findings, what, judge_check_settings(judge, &detail), &detail);
 	if (!judge->prompt_directory || IS_WRONG(files, judge->setting, "prompt_directory"))
@@ -114,6 +117,7 @@ static void check_judges(const struct files *files)
 		return;
 	for (size_t i = 0; i < count; i++)
 		check_judge(files, &settings[i]);
+	files->findings->group = NULL;
 }
 
 static void check_databases(const struct files *files)
@@ -270,7 +274,7 @@ static bool check_file_target(const char *path, const char *what, struct arena *
 				path));
 	if (stat(path, &status) == 0)
 		return true;
-	err_fail(&detail, ERR_TARGET_UNAVAILABLE, "%s: %s; mend path", path, strerror(errno));
+	err_fail(&detail, ERR_TARGET_UNAVAILABLE, "path: %s: %s; mend path", path, strerror(errno));
 	findings_tried(findings, what, ERR_TARGET_UNAVAILABLE, &detail);
 	return false;
 }

@@ -22,6 +22,28 @@ static err_t check_ca_file(const char *setting, const char *file, struct err_det
 	return ERR_OK;
 }
 
+/* What to look at where a receiver cannot be reached, by how libcurl says it. */
+static const char *hint_of(const char *fault)
+{
+	static const struct {
+		const char *part, *hint;
+	} hints[] = {
+		{ "Could not resolve", "; correct the host's name in the address, or mend the name service" },
+		{ "Failed to connect",
+		  "; nothing listens there: start the receiver, or correct host and port" },
+		{ "Couldn't connect",
+		  "; nothing listens there: start the receiver, or correct host and port" },
+		{ "timed out", "; no answer: check host, port and firewall, and whether the receiver hangs" },
+		{ "HTTP/0.9", "; what listens there does not speak HTTP: correct the port" },
+		{ "wrong version number",
+		  "; what listens there does not speak TLS: correct the port, or use http" },
+	};
+	for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
+		if (strstr(fault, hints[i].part))
+			return hints[i].hint;
+	return "";
+}
+
 bool check_webhook_files(const struct config_webhook *webhook, struct findings *findings)
 {
 	struct webhook_secrets secrets;
@@ -60,7 +82,8 @@ void check_webhook(const struct config_webhook *webhook, struct findings *findin
 	/* whatever it says to such a request: it is there, and its certificate is good */
 	if (!fetch(fetcher, &request, &answer) && answer.outcome != FETCH_TOO_LARGE)
 		err = err_fail(&detail, ERR_RECEIVER_UNAVAILABLE,
-			       "webhook.url: the receiver cannot be reached: %s", answer.fault);
+			       "webhook.url: the receiver cannot be reached: %s%s", answer.fault,
+			       hint_of(answer.fault));
 	fetch_answer_free(&answer);
 	fetcher_free(fetcher);
 	findings_tried(findings, webhook_title, err, &detail);
@@ -95,6 +118,10 @@ bool check_otlp_files(const struct config_otlp *otlp, struct findings *findings)
 		findings_lines(findings, FINDING_WARNING, "otlp files",
 			       STR("otlp.endpoint: plain http to another host: the authorization travels "
 				   "unencrypted; use https"));
+	if (base_url_has_port(otlp->endpoint, "4317"))
+		findings_lines(findings, FINDING_WARNING, "otlp files",
+			       STR("otlp.endpoint: 4317 is the port of collectors for gRPC; assayd speaks "
+				   "HTTP, whose port is 4318"));
 	return !err;
 }
 
@@ -114,6 +141,9 @@ void check_otlp(const struct config_otlp *otlp, struct findings *findings)
 		.instance_id = "check",
 		.timeout_ms = otlp->timeout_ms,
 	};
-	err_t err = otlp_check(&options, &detail);
+	struct err_detail reason = { "" };
+	err_t err = otlp_check(&options, &reason);
+	if (err)
+		err_fail(&detail, err, "%s%s", err_message(err, &reason), hint_of(reason.message));
 	findings_tried(findings, otlp_title, err, &detail);
 }

@@ -3,6 +3,7 @@
 #include "address/mariadb_dsn.h"
 #include "command/settings.h"
 #include "command/unit.h"
+#include "common/secret.h"
 #include "target/sqlite_log.h"
 
 #include <errno.h>
@@ -37,7 +38,8 @@ struct unit_places {
 static void add(struct unit_places *places, const char *setting, const char *path, bool written)
 {
 	const struct unit_place place = { setting, path, written, NULL };
-	if (path && *path == '/' && strncmp(path, CREDENTIALS_OF_UNIT, strlen(CREDENTIALS_OF_UNIT)) != 0)
+	if (path && *path == '/' && !secret_is_hidden(path) &&
+	    strncmp(path, CREDENTIALS_OF_UNIT, strlen(CREDENTIALS_OF_UNIT)) != 0)
 		ARENA_PUSH(places->arena, places->items, places->count, places->capacity, place);
 }
 

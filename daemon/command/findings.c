@@ -2,6 +2,8 @@
 
 #include "common/terminal.h"
 
+#include <limits.h>
+
 /* The message without what the line begins with anyway. */
 static const char *without_prefix(const char *message, const char *what)
 {
@@ -14,6 +16,34 @@ static void print_line(const struct findings *findings, const char *kind, const 
 		       const char *message, size_t len)
 {
 	terminal_print_line(findings->out, "%-8s%s: %.*s", kind, what, (int)len, message);
+}
+
+/* "file:line: " where the message begins with a setting that the file has, and for files of a group that the
+ * message does not tell the setting of; "" otherwise. `path` is of settings within a group: "group." */
+static void find_place(const struct findings *findings, const char *message, err_t err, char *ret_place,
+		       size_t size, const char **ret_within)
+{
+	char setting[128], place[PATH_MAX + 16];
+	size_t len = strspn(message, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.[]");
+	bool found = false;
+	*ret_place = '\0';
+	*ret_within = "";
+	if (!findings->config)
+		return;
+	if (len > 0 && len < 100 && strncmp(message + len, ": ", 2) == 0) {
+		snprintf(setting, sizeof setting, "%.*s", (int)len, message);
+		found = config_place(findings->config, setting, place, sizeof place);
+	}
+	if (!found && findings->group) {
+		snprintf(setting, sizeof setting, "%s.%.*s", findings->group, (int)len, message);
+		found = config_place(findings->config, setting, place, sizeof place);
+		if (found)
+			*ret_within = findings->group;
+		else if (err == ERR_FILE_UNREADABLE)
+			found = config_place(findings->config, findings->group, place, sizeof place);
+	}
+	if (found)
+		snprintf(ret_place, size, "%s: ", place);
 }
 
 void findings_ok(struct findings *findings, const char *what)
@@ -33,7 +63,11 @@ void findings_tried(struct findings *findings, const char *what, err_t err, cons
 		return;
 	}
 	const char *message = without_prefix(err_message(err, detail), what);
-	print_line(findings, "error", what, message, strlen(message));
+	const char *within;
+	char place[PATH_MAX + 32];
+	find_place(findings, message, err, place, sizeof place, &within);
+	terminal_print_line(findings->out, "%-8s%s: %s%s%s%s", "error", what, place, within,
+			    *within ? "." : "", message);
 	findings->errors++;
 	if (!findings->first)
 		findings->first = err;

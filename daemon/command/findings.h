@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "common/str.h"
+#include "config/config.h"
 
 #include <stdio.h>
 
@@ -15,10 +15,12 @@ enum finding_kind {
 	FINDING_ERROR,
 };
 
-/* Begins zeroed but for `out`, where the lines go. */
+/* Begins zeroed but for `out`, where the lines go, and what tells errors the lines of their settings. */
 struct findings {
 	FILE *out;
-	err_t first; /* of the errors */
+	const struct config *config; /* or NULL */
+	const char *group;	     /* in which settings are whose whole path is not given; or NULL */
+	err_t first;		     /* of the errors */
 	unsigned errors, warnings;
 };
 
@@ -28,7 +30,8 @@ void findings_ok(struct findings *findings, const char *what);
 /* A line for what is not there to be looked at. */
 void findings_none(struct findings *findings, const char *what, const char *text);
 
-/* What was tried: "ok" or an error with its message. */
+/* What was tried: "ok" or an error with its message. One that begins with a setting, and ": ", gets the file
+ * and the line of that in front. */
 void findings_tried(struct findings *findings, const char *what, err_t err, const struct err_detail *detail);
 
 /* What else is to be said about it, a line for each line of `texts`, which may be absent. An error needs

@@ -58,14 +58,13 @@ static err_t check_mariadb_dsn(const struct checker *checker, const char *dsn, c
 }
 
 /* A secret where the name of its file should be: not to be repeated in a message. */
-static bool check_secret_file(const struct checker *checker, const char *name, const char *setting)
+static void check_secret_file(const char *setting, const char *name, void *context)
 {
-	if (!name || !config_is_secret_itself(name))
-		return true;
-	FAIL(checker, ERR_CONFIG_RANGE, setting,
-	     "this looks like a secret, not like the name of a file; write the secret to a file and name it "
-	     "(a file that is really called so: with ./ before its name)");
-	return false;
+	const struct checker *checker = context;
+	if (config_is_secret_itself(name))
+		FAIL(checker, ERR_CONFIG_RANGE, setting,
+		     "this looks like a secret, not like the name of a file; write the secret to a file and "
+		     "name it (a file that is really called so: with ./ before its name)");
 }
 
 static bool is_secret_property(const char *property, size_t len)
@@ -153,8 +152,6 @@ static err_t check_property(const struct checker *checker, const char *property,
 			(int)(len < 100 ? len : 100), property);
 	if (secret && !property[len + 1])
 		return FAIL(checker, ERR_CONFIG_RANGE, setting, "the name of the file is missing");
-	if (secret && !check_secret_file(checker, property + len + 1, setting))
-		return ERR_CONFIG_RANGE;
 	return ERR_OK;
 }
 
@@ -289,7 +286,6 @@ static void check_oauth(const struct checker *checker)
 	if (oauth->token_url &&
 	    base_url_check_whole(oauth->token_url, "client_id and client_secret_file", &reason))
 		FAIL(checker, ERR_CONFIG_RANGE, "kafka.oauth.token_url", "%s", reason.message);
-	check_secret_file(checker, oauth->client_secret_file, "kafka.oauth.client_secret_file");
 	check_pairs(checker, &oauth->parameters, "kafka.oauth.parameters", LETTERS "0123456789_-.",
 		    "grant_type client_id client_secret scope");
 	check_pairs(checker, &oauth->extensions, "kafka.oauth.extensions", LETTERS, "auth");
@@ -336,6 +332,10 @@ static void check_registry(const struct checker *checker)
 	if (registry->user && registry->token_file)
 		FAIL(checker, ERR_CONFIG_RANGE, "registry.token_file",
 		     "user is given, too; who the daemon is can be said in one way only");
+	if (registry->user && !registry->password_file && !registry->token_file)
+		FAIL(checker, ERR_CONFIG_MISSING, "registry.user",
+		     "password_file is missing: write the user's password to a file and set "
+		     "registry.password_file to its name (in place of both, a token: token_file)");
 	if (registry->password_file && !registry->user)
 		FAIL(checker, ERR_CONFIG_RANGE, "registry.password_file", "only used with user");
 	if (registry->key_file && !registry->certificate_file)
@@ -554,32 +554,6 @@ static void check_judges_cache(const struct checker *checker)
 	FAIL(checker, ERR_CONFIG_RANGE, setting, "only used with cache_dsn");
 }
 
-static void check_secret_files(const struct checker *checker)
-{
-	const struct config *config = checker->config;
-	check_secret_file(checker, config->judge.api_key_file, "judge.api_key_file");
-	check_secret_file(checker, config->judge.cache_password_file, "judge.cache_password_file");
-	check_secret_file(checker, config->panel.cache_password_file, "panel.cache_password_file");
-	for (size_t i = 0; i < config->judges_count; i++) {
-		char setting[64];
-		check_secret_file(checker, config->judges[i].api_key_file,
-				  judge_setting(checker, i, "api_key_file", setting));
-	}
-	check_secret_file(checker, config->calibration.password_file, "calibration.password_file");
-	check_secret_file(checker, config->audit.password_file, "audit.password_file");
-	check_secret_file(checker, config->audit.key_file, "audit.key_file");
-	check_secret_file(checker, config->webhook.secret_file, "webhook.secret_file");
-	check_secret_file(checker, config->registry.password_file, "registry.password_file");
-	check_secret_file(checker, config->registry.token_file, "registry.token_file");
-	check_secret_file(checker, config->registry.key_file, "registry.key_file");
-	check_secret_file(checker, config->otlp.authorization_file, "otlp.authorization_file");
-	for (size_t i = 0; i < config->targets_count; i++) {
-		char setting[64];
-		snprintf(setting, sizeof setting, "targets[%zu].password_file", i);
-		check_secret_file(checker, config->targets[i].password_file, setting);
-	}
-}
-
 static void check_calibration(const struct checker *checker)
 {
 	const struct config_calibration *calibration = &checker->config->calibration;
@@ -722,12 +696,12 @@ void config_check(const struct config *config, const struct conf_file *file, str
 		{ "otlp.endpoint", check_otlp },
 		{ "http.listen", check_listen },
 	};
-	const struct checker checker = { config, file, problems };
+	struct checker checker = { config, file, problems };
 	for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
 		if (!conf_problems_within(problems, groups[i].path))
 			groups[i].check(&checker);
 	check_targets(&checker);
-	check_secret_files(&checker);
+	config_each_secret(config, check_secret_file, &checker);
 	check_thresholds(&checker, &config->confidence_thresholds, "confidence.thresholds");
 	check_thresholds(&checker, &config->retrieval_thresholds, "retrieval.thresholds");
 }

@@ -391,6 +391,9 @@ const char *config_digest(const struct config *config);
  * secret would stand in is refused (config_check). Lives as long as the configuration. */
 str_t config_text(const struct config *config);
 
+/* "file:line" of a setting or group, such as "targets[1].dsn"; false: it is not in the file. Any thread. */
+bool config_place(const struct config *config, const char *setting, char *ret_place, size_t size);
+
 /* A text that follows from the settings: `make` appends it for whoever asks first, and it lives as long as
  * the configuration. One such text: always the same function. Any thread. */
 str_t config_derived(const struct config *config, void (*make)(const struct config *config, struct buf *out));
@@ -405,9 +408,14 @@ bool config_is_secret_itself(const char *name);
 
 /* Where a secret's file is: the name itself where it is absolute; else a credential of that name that systemd
  * has passed; else NAME in the directory `credentials` beside the configuration, for NAME and for
- * credentials_NAME; else from the working directory. Where there is none, the one beside the configuration.
+ * credentials_NAME; else from the working directory. Where there is none, the one beside the configuration,
+ * whose name is marked as not to be shown (secret.h) unless it has a slash or begins with credentials_.
  * In the arena. All settings that name secrets are resolved when they are loaded. */
 const char *config_secret_file(const char *name, const char *config_file, struct arena *arena);
+
+/* Calls `visit` with each setting that names the file of a secret, and with that file. */
+void config_each_secret(const struct config *config,
+			void (*visit)(const char *setting, const char *file, void *context), void *context);
 
 /* All properties to pass to librdkafka, "name=value", those with secrets read from their files; in the arena.
  */

@@ -10,13 +10,16 @@ struct loaded {
 	struct config config; /* first: what the outside sees */
 	atomic_uint references;
 	struct arena *arena;
-	str_t text; /* that the digest is of, in the arena */
+	struct conf_file *file;
+	const char *path; /* or NULL: there are defaults alone */
+	str_t text;	  /* that the digest is of, in the arena */
 	char digest[DIGEST_HEX_SIZE];
 	_Atomic(char *) derived; /* or NULL: nobody has asked */
 };
 
 static void loaded_free(struct loaded *loaded)
 {
+	conf_file_free(loaded->file);
 	arena_free(loaded->arena);
 	free(atomic_load(&loaded->derived));
 	free(loaded);
@@ -120,16 +123,16 @@ static err_t read_file(const char *path, struct loaded *loaded, struct conf_prob
 
 err_t config_examine(const char *path, struct conf_problems *problems, struct config **ret_config)
 {
-	_cleanup_(conf_file_cleanup) struct conf_file *file = NULL;
 	_cleanup_(loaded_cleanup) struct loaded *loaded = calloc(1, sizeof *loaded);
 	if (!loaded)
 		abort();
 	atomic_init(&loaded->references, 1);
 	loaded->arena = arena_new();
-	err_t err = read_file(path, loaded, problems, &file);
+	err_t err = read_file(path, loaded, problems, &loaded->file);
 	if (err)
 		return err;
-	config_check(&loaded->config, file, problems);
+	loaded->path = path ? arena_strdup(loaded->arena, path) : NULL;
+	config_check(&loaded->config, loaded->file, problems);
 	make_digest(loaded);
 	fill_in(&loaded->config, loaded->arena);
 	if (path)
@@ -174,6 +177,16 @@ const char *config_digest(const struct config *config)
 str_t config_text(const struct config *config)
 {
 	return loaded_of(config)->text;
+}
+
+bool config_place(const struct config *config, const char *setting, char *ret_place, size_t size)
+{
+	const struct loaded *loaded = loaded_of(config);
+	unsigned line;
+	if (!loaded->path || !conf_file_line(loaded->file, setting, &line))
+		return false;
+	snprintf(ret_place, size, "%s:%u", loaded->path, line);
+	return true;
 }
 
 str_t config_derived(const struct config *config, void (*make)(const struct config *config, struct buf *out))

@@ -31,13 +31,14 @@ bool config_is_secret_itself(const char *name)
 }
 
 /* "credentials/NAME" beside the configuration, whether it is there or not. */
-static const char *file_beside(const char *config_file, const char *name, struct arena *arena)
+static const char *file_beside(const char *config_file, const char *name, const char *mark,
+			       struct arena *arena)
 {
 	const char *slash = strrchr(config_file, '/');
 	size_t directory_len = slash ? (size_t)(slash - config_file) + 1 : 0;
 	if (strncmp(name, prefix, sizeof prefix - 1) == 0)
 		name += sizeof prefix - 1;
-	return arena_printf(arena, "%.*scredentials/%s", (int)directory_len, config_file, name).ptr;
+	return arena_printf(arena, "%.*scredentials/%s%s", (int)directory_len, config_file, mark, name).ptr;
 }
 
 const char *config_secret_file(const char *name, const char *config_file, struct arena *arena)
@@ -50,8 +51,55 @@ const char *config_secret_file(const char *name, const char *config_file, struct
 		if (access(passed, F_OK) == 0)
 			return passed;
 	}
-	const char *beside = file_beside(config_file, name, arena);
-	return access(beside, F_OK) == 0 || access(name, F_OK) != 0 ? beside : name;
+	const char *beside = file_beside(config_file, name, "", arena);
+	if (access(beside, F_OK) == 0)
+		return beside;
+	if (access(name, F_OK) == 0)
+		return name;
+	bool is_name = strchr(name, '/') || strncmp(name, prefix, sizeof prefix - 1) == 0;
+	return is_name ? beside : file_beside(config_file, name, SECRET_HIDES, arena);
+}
+
+void config_each_secret(const struct config *config,
+			void (*visit)(const char *setting, const char *file, void *context), void *context)
+{
+	const struct {
+		const char *setting, *file;
+	} single[] = {
+		{ "judge.api_key_file", config->judge.api_key_file },
+		{ "judge.cache_password_file", config->judge.cache_password_file },
+		{ "panel.cache_password_file", config->panel.cache_password_file },
+		{ "calibration.password_file", config->calibration.password_file },
+		{ "audit.password_file", config->audit.password_file },
+		{ "audit.key_file", config->audit.key_file },
+		{ "webhook.secret_file", config->webhook.secret_file },
+		{ "registry.password_file", config->registry.password_file },
+		{ "registry.token_file", config->registry.token_file },
+		{ "registry.key_file", config->registry.key_file },
+		{ "otlp.authorization_file", config->otlp.authorization_file },
+		{ "kafka.oauth.client_secret_file", config->oauth.client_secret_file },
+	};
+	const struct conf_strings *properties = &config->kafka.secret_properties;
+	char setting[64];
+	for (size_t i = 0; i < sizeof single / sizeof *single; i++)
+		if (single[i].file)
+			visit(single[i].setting, single[i].file, context);
+	for (size_t i = 0; i < config->judges_count; i++) {
+		snprintf(setting, sizeof setting, "judges[%zu].api_key_file", i);
+		if (config->judges[i].api_key_file)
+			visit(setting, config->judges[i].api_key_file, context);
+	}
+	for (size_t i = 0; i < config->targets_count; i++) {
+		snprintf(setting, sizeof setting, "targets[%zu].password_file", i);
+		if (config->targets[i].password_file)
+			visit(setting, config->targets[i].password_file, context);
+	}
+	for (size_t i = 0; i < properties->count; i++) {
+		const char *file = strchr(properties->items[i], '=');
+		snprintf(setting, sizeof setting, "kafka.secret_properties[%zu]", i);
+		if (file && file[1])
+			visit(setting, file + 1, context);
+	}
 }
 
 err_t config_kafka_properties(const struct config *config, struct arena *arena,

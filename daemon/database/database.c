@@ -117,8 +117,7 @@ static err_t read_password(const char *file, char password[PASSWORD_SIZE], struc
 {
 	_cleanup_(cleanup_fclose) FILE *stream = fopen(file, "re");
 	if (!stream)
-		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: %s%s", file, strerror(errno),
-				secret_hint(errno));
+		return secret_fail(file, errno, detail);
 	if (!fgets(password, PASSWORD_SIZE, stream))
 		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: the file contains no password", file);
 	password[strcspn(password, "\r\n")] = '\0';

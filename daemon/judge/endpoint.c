@@ -64,6 +64,11 @@ static err_t read_key(struct endpoint *endpoint, const char *path, struct err_de
 		return ERR_OK;
 	_cleanup_(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof text);
+	if (len < 0 && secret_is_hidden(path)) {
+		struct err_detail reason;
+		err_t err = secret_fail(path, errno, &reason);
+		return err_fail(detail, err, "%s.api_key_file: %s", endpoint->setting, reason.message);
+	}
 	if (len < 0)
 		return err_fail(detail, ERR_FILE_UNREADABLE,
 				"cannot read the key file %s (%s.api_key_file): %s%s", path,

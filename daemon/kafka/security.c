@@ -279,6 +279,16 @@ static void doubt_token_url(const struct kafka_oauth_settings *oauth, struct buf
 			"tokens travel unencrypted; use https\n");
 }
 
+static void doubt_tokens_in_the_clear(const struct kafka_oauth_settings *oauth, const rd_kafka_conf_t *conf,
+				      struct buf *doubts)
+{
+	if (oauth && uses(conf, "sasl") && !uses(conf, "ssl"))
+		buf_append_text(
+			doubts,
+			"security.protocol is SASL_PLAINTEXT: tokens travel to the brokers unencrypted, "
+			"and whoever reads one can log in with it; use SASL_SSL\n");
+}
+
 static void doubt(const struct kafka_settings *settings, const rd_kafka_conf_t *conf, const char *prefix,
 		  const char *part, const char *protocols, struct buf *doubts)
 {
@@ -304,6 +314,7 @@ str_t security_doubts(const struct kafka_settings *settings, const rd_kafka_conf
 	doubt(settings, conf, "sasl.", "sasl", "SASL_SSL or SASL_PLAINTEXT", &doubts);
 	doubt_certificate(conf, &doubts);
 	doubt_token_url(settings->oauth, &doubts);
+	doubt_tokens_in_the_clear(settings->oauth, conf, &doubts);
 	return doubts.len ? arena_str(arena, buf_str(&doubts)) : STR_NONE;
 }
 

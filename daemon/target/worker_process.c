@@ -80,6 +80,12 @@ static err_t read_password(const struct target_settings *target, struct buf *ret
 {
 	const char *path = target->password_file;
 	_cleanup_(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && secret_is_hidden(path)) {
+		struct err_detail reason;
+		err_t err = secret_fail(path, errno, &reason);
+		return err_fail(detail, err, "the password_file of target \"%s\" cannot be read: %s",
+				target->name, reason.message);
+	}
 	if (fd < 0)
 		return err_fail(detail, ERR_FILE_UNREADABLE,
 				"the password_file %s of target \"%s\" cannot be read: %s%s", path,

@@ -4,6 +4,7 @@ import contextlib
 import gzip
 import json
 import os
+import pathlib
 import pty
 import re
 import select
@@ -30,8 +31,9 @@ def assayd(*arguments, stdin="", timeout=180, **environment):
 
 
 def found(done, kind):
-    """What check has to say of a kind: "ok", "note", "warning" or "error"."""
-    return [line[8:] for line in done.stdout.splitlines() if line.split()[0] == kind]
+    """What check has to say of a kind: "ok", "note", "warning" or "error"; without the lines of settings."""
+    return [re.sub(r"(?<!configuration): /\S+/assayd\.conf:\d+: ", ": ", line[8:], count=1)
+            for line in done.stdout.splitlines() if line.split()[0] == kind]
 
 
 def one_sentence(done):
@@ -484,6 +486,46 @@ def test_the_environment_names_no_server(postgres, config_file):
         "PGTZ" in warning and "PGSSLMODE" not in warning, done
 
 
+def test_check_names_the_lines_of_files_and_hides_what_may_be_a_secret(config_file, tmp_path):
+    (tmp_path / "open").write_text("hunter2")
+    (tmp_path / "open").chmod(0o646)
+    tmp_path.chmod(0o755)
+    config = config_file({
+        "targets": ({"name": "a", "engine": "postgresql", "dsn": "host=h", "password_file": "s3cr3t"},
+                    {"name": "b", "engine": "sqlite", "path": "/no/such.db"}),
+        "judge": {"base_url": "http://h/v1", "model": "m", "api_key_file": "s3cr3t"},
+        "calibration": {"dsn": "host=h", "password_file": "s3cr3t"},
+        "registry": {"urls": ("http://127.0.0.1",), "token_file": "s3cr3t", "ca_file": "/no/ca"},
+        "webhook": {"url": "http://127.0.0.1/", "secret_file": "credentials_hook"},
+        "otlp": {"endpoint": "http://127.0.0.1:4317", "authorization_file": str(tmp_path / "open")},
+        "kafka": {"secret_properties": ("sasl.password=s3cr3t",)}})
+    lines = pathlib.Path(config).read_text().splitlines()
+
+    def at(*words):
+        """The line of the first of these words behind the ones before."""
+        line = 0
+        for word in words:
+            line = next(i for i in range(line, len(lines)) if word in lines[i])
+        return f"{config}:{line + 1}: "
+
+    done = assayd("check", "--offline", "--config", config)
+    assert "s3cr3t" not in done.stdout + done.stderr, done
+    errors = done.stdout.splitlines()
+    for place, setting, said in [
+            (at("secret_properties"), "kafka.secret_properties: sasl.password: ", "the path of a file"),
+            (at("/no/such.db"), "targets[1].path: ", "/no/such.db: No such file or directory"),
+            (at("judge", "api_key_file"), "judge.api_key_file: ", "the path of a file"),
+            (at("calibration", "password_file"), "calibration.password_file: ", "the path of a file"),
+            (at("registry", "token_file"), "registry.token_file: ", "the path of a file"),
+            (at("registry", "ca_file"), "registry.ca_file: ", "/no/ca: No such file or directory"),
+            (at("webhook", "secret_file"), "webhook.secret_file: ", "/credentials/hook: No such file or directory")]:
+        assert any(f": {place}{setting}" in f": {line}" and said in line for line in errors), (place, setting, said, done.stdout)
+    warnings = done.stdout.splitlines()
+    assert any(f"{at('otlp', 'authorization_file')}otlp.authorization_file: everybody on this machine may change" in line
+               for line in warnings), done.stdout
+    assert any("otlp.endpoint: 4317 is the port of collectors for gRPC" in line for line in warnings), done.stdout
+
+
 def test_check_looks_for_services_and_files_of_tls(certificate_folder, config_file, tmp_path):
     (tmp_path / "services").write_text("# ours\n[shop]\nhost=192.0.2.1\n")
     at = certificate_folder
@@ -512,6 +554,16 @@ def test_check_looks_for_services_and_files_of_tls(certificate_folder, config_fi
     for line, (what, said) in zip(errors, told):
         assert line.startswith(f"{what}: ") and said in line, done
     assert len(errors) == len(told), done
+
+
+@pytest.mark.parametrize("protocol, warns", [("SASL_PLAINTEXT", True), ("SASL_SSL", False)])
+def test_check_warns_of_tokens_in_the_clear(config_file, tmp_path, protocol, warns):
+    (tmp_path / "secret").write_text("swordfish")
+    done = assayd("check", "--offline", "--config", config_file({"kafka": {
+        "properties": [f"security.protocol={protocol}", "sasl.mechanism=OAUTHBEARER"],
+        "oauth": {"token_url": "https://192.0.2.1/token", "client_id": "a", "client_secret_file": str(tmp_path / "secret")}}}))
+    warned = [line for line in found(done, "warning") if "tokens travel to the brokers unencrypted" in line]
+    assert bool(warned) == warns, done.stdout
 
 
 @pytest.mark.parametrize("token, authorization, said", [
@@ -554,7 +606,7 @@ def test_check_offline_looks_at_folders_databases_and_passwords(config_file, tmp
         "targets": ({"name": "lite", "engine": "sqlite", "path": "no/such.db"},
                     {"name": "shop", "engine": "postgresql", "dsn": "host=a", "password_file": str(tmp_path / "empty")})}))
     errors = found(done, "error")
-    for line, part in zip(errors, ("state directory: /no/such/folder", "acks", 'target "lite": no/such.db: No such file',
+    for line, part in zip(errors, ("state directory: /no/such/folder", "acks", 'target "lite": targets[0].path: no/such.db: No such file',
                                    "is empty; write the password into it")):
         assert part in line, done
     assert len(errors) == 4 and "which is / in its unit" in found(done, "warning")[0], done
@@ -591,7 +643,7 @@ def test_misspelt_required_columns(config_file, tmp_path):
     done = assayd("check", "--config", config_file({"targets": (
         {"name": "shop", "engine": "sqlite", "path": path, "required_columns": ("orders.tenantid", "order.id")},
         {"name": "mart", "engine": "sqlite", "path": path, "required_columns": ("main.orders.tenant_id",)})}))
-    assert 'error   target "shop": required_columns: "orders.tenantid": table "orders" has no column "tenantid"; ' \
+    assert 'targets[0].required_columns: "orders.tenantid": table "orders" has no column "tenantid"; ' \
            'did you mean "tenant_id"?; "order.id": there is no table "order"; did you mean "orders"?' in done.stdout
     assert 'ok      target "mart"' in done.stdout
 

@@ -325,7 +325,8 @@ def test_check_says_what_is_wrong(outward, config_file):  # noqa: F811
     outward.receiver.halt()
     done = check()
     outward.receiver.resume()
-    assert any("webhook.url: the receiver cannot be reached" in line for line in found(done, "error")), done.stdout
+    assert any("webhook.url: the receiver cannot be reached" in line and "; nothing listens there: start the receiver" in line
+               for line in found(done, "error")), done.stdout
 
 
 def test_certificates_are_verified(kafka, topics, make_daemon, config_file, tmp_path):  # noqa: F811

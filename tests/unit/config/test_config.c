@@ -457,6 +457,10 @@ static const struct {
 	  ":2: kafka.wire_format: ", "registry is missing" },
 	/* registry */
 	{ "registry: { user = \"u\"; };", ERR_CONFIG_MISSING, ":1: registry: ", "urls is missing" },
+	{ "registry: { urls = ( \"http://a\" );\n user = \"u\"; };", ERR_CONFIG_MISSING,
+	  ":2: registry.user: ", "password_file is missing" },
+	{ "registry: { urls = ( \"http://a\" );\n token = \"hunter2\"; };", ERR_CONFIG_UNKNOWN,
+	  ":2: registry.token: ", "set token_file to its name" },
 	{ "registry: { urls = ( \"http://a\",\n\"ftp://b\" ); };", ERR_CONFIG_RANGE,
 	  ":2: registry.urls[1]: ", "http" },
 	{ "registry: { urls = ( \"http://a\" ); user = \"u\";\n token_file = \"/t\"; };", ERR_CONFIG_RANGE,

@@ -194,6 +194,17 @@ static void beside_the_configuration(void **state)
 	assert_string_equal(config_secret_file("credentials_there", config_file, arena), there);
 	assert_string_equal(config_secret_file("credentials_later", config_file, arena),
 			    arena_printf(arena, "%s/later", credentials).ptr);
+	/* what may be the secret itself is not told where there is no such file */
+	const char *hidden = config_secret_file("s3cr3t", config_file, arena);
+	char *none = NULL;
+	struct err_detail detail = { "" };
+	assert_string_equal(hidden, arena_printf(arena, "%s/./s3cr3t", credentials).ptr);
+	assert_int_equal(secret_read(hidden, &none, &detail), ERR_FILE_UNREADABLE);
+	assert_true(!strstr(detail.message, "s3cr3t") && strstr(detail.message, "set the path of a file") &&
+		    strstr(detail.message, credentials));
+	assert_int_equal(secret_read(config_secret_file("a/later", config_file, arena), &none, &detail),
+			 ERR_FILE_UNREADABLE);
+	assert_true(strstr(detail.message, "/credentials/a/later: No such file") != NULL);
 	assert_int_equal(chdir(directory), 0);
 	assert_string_equal(config_secret_file("own", config_file, arena), "own");
 	assert_string_equal(config_secret_file("there", "assayd.conf", arena), "credentials/there");
