@@ -313,6 +313,23 @@ static void check_kafka(const struct checker *checker)
 
 /* --- registry --- */
 
+/* Files of TLS, which no other address uses. */
+static void check_registry_https(const struct checker *checker)
+{
+	const struct config_registry *registry = &checker->config->registry;
+	const struct {
+		const char *setting, *value;
+	} files[] = { { "registry.ca_file", registry->ca_file },
+		      { "registry.certificate_file", registry->certificate_file } };
+	bool https = registry->urls.count == 0; /* which is another error */
+	for (size_t i = 0; i < registry->urls.count; i++)
+		https = https || strncasecmp(registry->urls.items[i], "http:", 5) != 0;
+	for (size_t i = 0; i < sizeof files / sizeof *files && !https; i++)
+		if (files[i].value)
+			FAIL(checker, ERR_CONFIG_RANGE, files[i].setting,
+			     "only used with addresses of https, and all in registry.urls begin with http:");
+}
+
 static void check_registry(const struct checker *checker)
 {
 	const struct config_registry *registry = &checker->config->registry;
@@ -328,7 +345,19 @@ static void check_registry(const struct checker *checker)
 					   &reason);
 		if (err)
 			FAIL(checker, err, setting, "%s", reason.message);
+		for (size_t j = 0; j < i && !err; j++)
+			if (strcmp(registry->urls.items[j], registry->urls.items[i]) == 0)
+				err = FAIL(checker, ERR_CONFIG_RANGE, setting,
+					   "that is registry.urls[%zu], too; leave one of them out", j);
 	}
+	check_registry_https(checker);
+	if (registry->may_register && checker->config->kafka.wire_format != CONFIG_CONFLUENT)
+		FAIL(checker, ERR_CONFIG_RANGE, "registry.register",
+		     "there is nothing to register unless outputs are framed with ids of schemas: write "
+		     "kafka.wire_format = \"confluent\", or leave this out");
+	if (registry->user && strchr(registry->user, ':'))
+		FAIL(checker, ERR_CONFIG_RANGE, "registry.user",
+		     "basic authentication takes no \":\" in a user; a password belongs into password_file");
 	if (registry->user && registry->token_file)
 		FAIL(checker, ERR_CONFIG_RANGE, "registry.token_file",
 		     "user is given, too; who the daemon is can be said in one way only");
