@@ -421,16 +421,28 @@ def test_the_calibration_waits_for_schemas(kafka, topics, postgres, calibration_
     assert "assayd_calibration_skipped_total 0" in daemon.get("/metrics")[1]
     status, verified = command(daemon, "calibration", "--verify")
     assert status == 0 and ", 0 differ" in verified and "0 records skipped" in verified, verified
-    front.answer = lambda handler: handler.say(404, b"")  # as a server without this API does: nobody waits for it for ever
+    honest, front.answer = front.answer, lambda handler: handler.say(404, b"")  # as a server without this API does: nobody waits for it for ever
     kafka.produce(rig.topics.feedback, [{"value": FRAME.pack(0, 12345) + b"?", "partition": 0},
                                         {"value": json.dumps({"event_id": held[2], "correct": True}), "partition": 0}])
     await_counted((16, 16), (6, 3))
     daemon.await_log("has not given schema 12345 within 3 s (registry.wait_ms)")
     assert "assayd_calibration_skipped_total 1" in daemon.get("/metrics")[1]
+    answers = {12346: (503, b""), 12347: (200, b" " * 3_000_000)}  # and others are answered
+    wrong = {f"/schemas/ids/{schema_id}": answer for schema_id, answer in answers.items()}
+    front.answer = lambda handler: handler.say(*wrong[handler.path]) if handler.path in wrong else honest(handler)
+    kafka.produce(rig.topics.feedback, [message for partition, (schema_id, behind) in enumerate(zip(answers, (held[3], others[2]))) for message in (
+        {"value": FRAME.pack(0, schema_id) + b"?", "partition": partition},
+        {"value": json.dumps({"event_id": behind, "correct": True}), "partition": partition})])
+    await_counted((16, 16), (8, 5))
+    for schema_id, what in ((12346, "it answers HTTP 503"), (12347, "the answer has more than")):
+        daemon.await_log(f"has not given schema {schema_id} within 3 s (registry.wait_ms): {what}")
+    assert "assayd_calibration_skipped_total 3" in daemon.get("/metrics")[1]
+    status, refused = command(daemon, "calibration", "--verify")
+    assert status == 69 and "cannot be read now" in refused and "HTTP 503" in refused, refused
     link.refuse()
     status, refused = command(daemon, "calibration", "--rebuild")
     assert status == 69 and "cannot be read now" in refused, refused
-    await_counted((16, 16), (6, 3))
+    await_counted((16, 16), (8, 5))
     link.close()
     front.close()
 

@@ -1,6 +1,7 @@
 #include "avro/registry/registry.h"
 
 #include "avro/registry/registry_fetch.h"
+#include "avro/registry/registry_proof.h"
 #include "avro/registry/registry_store.h"
 #include "common/backoff.h"
 #include "common/clock.h"
@@ -25,6 +26,7 @@ enum {
 	LONG_MS = 10000,   /* a wait that is worth telling */
 	LOG_PAUSE_MS = 10000,
 	PARTITIONS_MAX = 100000,
+	PASSED_MS = 300000, /* the same, where whoever came again has passed over what needs it */
 };
 
 enum lookup_state { LOOKUP_DUE, LOOKUP_ASKING, LOOKUP_NEGATIVE };
@@ -42,8 +44,11 @@ struct registry_lookup {
 	bool absent;		 /* the registry said once that it does not have it */
 	int64_t wanted_until_us; /* somebody comes again for it until then */
 	int64_t odd_since_us;	 /* since when it is answered, and not as it should be; 0: it is not */
-	err_t err;		 /* NEGATIVE: what it is, and why; else what went wrong last, or ERR_OK */
+	struct registry_failing failing;
+	bool passed_over; /* by those who come again, as the journal knows */
+	err_t err;	  /* NEGATIVE: what it is, and why; else what went wrong last, or ERR_OK */
 	struct err_detail detail;
+	struct err_detail known; /* NEGATIVE: the same for those whom no redrive helps */
 	/* the thread's */
 	struct registry_fetch *fetch;
 	struct registry_request request;
@@ -63,6 +68,7 @@ struct registry {
 	int64_t logged_us;
 	bool unkept_reported;
 	int64_t swept_us;
+	struct registry_lookup probe; /* in no list; asked while it has a fetch */
 
 	pthread_mutex_t mutex; /* guards what follows; never held for long */
 	bool stopping, ended;
@@ -71,6 +77,9 @@ struct registry {
 	struct list waits;		   /* of all lookups, by age */
 	struct backoff down_again;
 	int64_t down_until_us; /* nobody is asked before */
+	struct registry_proof proof;
+	int64_t full_since_us; /* since when there is no room for a schema; 0: there is */
+	bool full_reported;
 	struct err_detail fault;
 	unsigned *by_partition; /* how many of each wait */
 	size_t partitions;
@@ -200,9 +209,12 @@ static void end_wait(struct registry *registry, struct registry_wait *wait, err_
 static void end_waits(struct registry *registry, struct registry_lookup *lookup, err_t err,
 		      const struct err_detail *detail, struct list *ended)
 {
-	while (!list_empty(&lookup->waits))
-		end_wait(registry, container_of(lookup->waits.head.next, struct registry_wait, node), err,
-			 detail, ended);
+	while (!list_empty(&lookup->waits)) {
+		struct registry_wait *wait =
+			container_of(lookup->waits.head.next, struct registry_wait, node);
+		bool again = lookup->state == LOOKUP_NEGATIVE && !wait->counted;
+		end_wait(registry, wait, err, again ? &lookup->known : detail, ended);
+	}
 }
 
 static void tell(struct list *ended)
@@ -276,6 +288,7 @@ static enum registry_answer await(struct registry *registry, struct registry_wai
 		lookup->absent = false;
 		lookup->err = ERR_OK;
 		lookup->odd_since_us = 0;
+		lookup->failing = (struct registry_failing){ 0 };
 		set_state(registry, lookup, LOOKUP_DUE);
 	}
 	wait->lookup = lookup;
@@ -348,11 +361,60 @@ static void give_up_blocked(struct registry *registry, struct blocked *blocked)
 		wait_until(blocked, NULL);
 }
 
-/* It answers, but never with this schema: whoever comes again for it does so no longer than events wait. */
+static void set_down(struct registry *registry, bool down)
+{
+	if (registry->statistics.down != down || registry->statistics.since_ms == 0)
+		registry->statistics.since_ms = clock_wall_ms();
+	registry->statistics.down = down;
+}
+
+/* It was asked and has answered, whatever that was worth. */
+static void note_up(struct registry *registry)
+{
+	if (registry->statistics.down)
+		log_notice("the schema registry answers again");
+	set_down(registry, false);
+	registry->down_until_us = 0;
+	backoff_reset(&registry->down_again);
+}
+
+/* It answers, but never with this schema, or does not answer for it alone: whoever comes again for it does so
+ * no longer than events wait. */
 static bool is_given_up(const struct registry *registry, const struct registry_lookup *lookup)
 {
-	return lookup->odd_since_us &&
-	       clock_monotonic_us() - lookup->odd_since_us > registry->settings->wait_ms * 1000;
+	int64_t wait_us = registry->settings->wait_ms * 1000;
+	return (lookup->odd_since_us && clock_monotonic_us() - lookup->odd_since_us > wait_us) ||
+	       registry_fails_alone(&lookup->failing, &registry->proof, wait_us);
+}
+
+static enum registry_answer pass_over(struct registry_lookup *lookup, struct registry_wait *wait)
+{
+	wait->err = ERR_SCHEMA_UNKNOWN;
+	if (!lookup->passed_over)
+		log_warning(
+			"%s; what needs it is passed over; once it is given, assayd calibration --rebuild "
+			"counts such records and feedback",
+			wait->detail.message);
+	lookup->passed_over = true;
+	lookup->wanted_until_us = clock_monotonic_us() + INT64_C(1000) * PASSED_MS;
+	return REGISTRY_REFUSES;
+}
+
+/* What is known for a while, in the words of those whom no redrive helps. There will be room after a start
+ * alone, so once that has lasted nobody waits for it. */
+static enum registry_answer refuse_again(struct registry *registry, struct registry_wait *wait)
+{
+	int64_t wait_us = registry->settings->wait_ms * 1000;
+	struct registry_lookup *lookup = find_lookup(registry, &wait->name);
+	if (!lookup || lookup->state != LOOKUP_NEGATIVE)
+		return REGISTRY_REFUSES;
+	wait->detail = lookup->known;
+	if (wait->err != ERR_SCHEMA_UNAVAILABLE || clock_monotonic_us() - registry->full_since_us <= wait_us)
+		return REGISTRY_REFUSES;
+	if (registry->full_reported)
+		lookup->passed_over = true; /* there may be thousands */
+	registry->full_reported = true;
+	return pass_over(lookup, wait);
 }
 
 /* As `await`, for whoever comes again. `ret_failing`: it is known already that this takes longer. */
@@ -362,20 +424,25 @@ static enum registry_answer await_or_come_again(struct registry *registry, struc
 	char name[SCHEMA_NAME_SIZE];
 	enum registry_answer answer = await(registry, wait);
 	*ret_failing = false;
+	if (answer == REGISTRY_REFUSES)
+		return refuse_again(registry, wait);
 	if (answer != REGISTRY_WAITS)
 		return answer;
 	struct registry_lookup *lookup = wait->lookup;
-	lookup->wanted_until_us = clock_monotonic_us() + INT64_C(1000) * WANTED_MS;
+	lookup->wanted_until_us =
+		clock_monotonic_us() + INT64_C(1000) * (lookup->passed_over ? PASSED_MS : WANTED_MS);
 	*ret_failing = registry->statistics.down || lookup->err;
 	if (!is_given_up(registry, lookup))
 		return REGISTRY_WAITS;
 	leave_lists(registry, wait);
 	framing_name_text(&wait->name, name);
-	wait->err = err_fail(&wait->detail, ERR_SCHEMA_UNKNOWN,
-			     "the schema registry answers, but has not given %s within %" PRId64
-			     " s (registry.wait_ms): %s",
-			     name, registry->settings->wait_ms / 1000, fault_of(registry, lookup));
-	return REGISTRY_REFUSES;
+	err_fail(&wait->detail, ERR_SCHEMA_UNKNOWN,
+		 "the schema registry answers, but has not given %s within %" PRId64
+		 " s (registry.wait_ms): %.300s",
+		 name, registry->settings->wait_ms / 1000, fault_of(registry, lookup));
+	if (!lookup->passed_over && registry->proof.since_us)
+		note_up(registry);
+	return pass_over(lookup, wait);
 }
 
 err_t registry_resolve(struct registry *registry, const struct schema_name *name, int64_t timeout_ms,
@@ -404,23 +471,6 @@ err_t registry_resolve(struct registry *registry, const struct schema_name *name
 }
 
 /* ---- what became of lookups; the thread ---- */
-
-static void set_down(struct registry *registry, bool down)
-{
-	if (registry->statistics.down != down || registry->statistics.since_ms == 0)
-		registry->statistics.since_ms = clock_wall_ms();
-	registry->statistics.down = down;
-}
-
-/* It was asked and has answered, whatever that was worth. */
-static void note_up(struct registry *registry)
-{
-	if (registry->statistics.down)
-		log_notice("the schema registry answers again");
-	set_down(registry, false);
-	registry->down_until_us = 0;
-	backoff_reset(&registry->down_again);
-}
 
 static void note_down(struct registry *registry, const struct err_detail *detail)
 {
@@ -469,14 +519,16 @@ static void end_blocked(struct registry *registry, struct registry_lookup *looku
 	}
 }
 
-/* What is known for a while: events with that name need not wait. `what` is wrong, and how that is mended. */
+/* What is known for a while: events with that name need not wait. `what` is wrong, how that is mended, and
+ * what is to be done for events then. */
 static void settle_negative(struct registry *registry, struct registry_lookup *lookup, err_t err,
-			    const char *what, const char *reason, const char *mend, struct list *ended)
+			    const char *what, const char *reason, const char *mend, const char *then,
+			    struct list *ended)
 {
 	char name[SCHEMA_NAME_SIZE];
 	framing_name_text(&lookup->name, name);
-	lookup->err = err_fail(&lookup->detail, err, "%s of the schema registry %s: %.220s; %s", name, what,
-			       reason, mend);
+	err_fail(&lookup->known, err, "%s of the schema registry %s: %.220s; %s", name, what, reason, mend);
+	lookup->err = err_fail(&lookup->detail, err, "%.400s%s", lookup->known.message, then);
 	lookup->due_us = clock_monotonic_us() + lookup->negative_ms * 1000;
 	lookup->negative_ms =
 		lookup->negative_ms * 2 < NEGATIVE_CAP_MS ? lookup->negative_ms * 2 : NEGATIVE_CAP_MS;
@@ -493,24 +545,25 @@ static void settle_absent(struct registry *registry, struct registry_lookup *loo
 {
 	registry->statistics.unknown++;
 	settle_negative(registry, lookup, ERR_SCHEMA_UNKNOWN, "is not to be had", reason,
-			"register it there, or set registry.urls to where its writer has it, then: assayd "
-			"redrive --reason unknown_schema",
-			ended);
+			"register it there, or set registry.urls to where its writer has it",
+			", then: assayd redrive --reason unknown_schema", ended);
 }
 
 static void settle_refused(struct registry *registry, struct registry_lookup *lookup, const char *reason,
 			   struct list *ended)
 {
 	settle_negative(registry, lookup, ERR_SCHEMA_INCOMPATIBLE, "cannot be read", reason,
-			"its writer has to publish with another one", ended);
+			"its writer has to publish with another one", "", ended);
 }
 
 static void settle_full(struct registry *registry, struct registry_lookup *lookup, const char *reason,
 			struct list *ended)
 {
 	settle_negative(registry, lookup, ERR_SCHEMA_UNAVAILABLE, "is not learnt", reason,
-			"raise that and start again, then: assayd redrive --reason schema_unavailable",
+			"raise that and start again", ", then: assayd redrive --reason schema_unavailable",
 			ended);
+	if (!registry->full_since_us)
+		registry->full_since_us = clock_monotonic_us();
 }
 
 static void keep(struct registry *registry, const struct registry_lookup *lookup)
@@ -552,13 +605,64 @@ static void ask(struct registry *registry, struct registry_lookup *lookup)
 	registry_http_start(registry->http, &lookup->request);
 }
 
+/* What it says to a name that it does not have tells whether it is there while another one fails. */
+static void start_probe(struct registry *registry)
+{
+	static const struct schema_name nobodys = { .id = INT32_MAX };
+	if (registry->probe.fetch)
+		return;
+	registry->probe.fetch = registry_fetch_new(&nobodys);
+	registry->probe.tried = 0;
+	ask(registry, &registry->probe);
+}
+
+static void end_probe(struct registry *registry)
+{
+	registry_fetch_free(TAKE_PTR(registry->probe.fetch));
+	registry_request_free(&registry->probe.request);
+}
+
+static void take_probe(struct registry *registry)
+{
+	struct registry_lookup *probe = &registry->probe;
+	struct err_detail detail;
+	enum registry_outcome outcome = registry_fetch_take(probe->fetch, &probe->request, &detail);
+	bool failed = outcome == REGISTRY_UNAVAILABLE || outcome == REGISTRY_ODD;
+	bool last = !failed || ++probe->tried == registry->settings->urls_count;
+	pthread_mutex_lock(&registry->mutex);
+	registry->statistics.requests++;
+	registry->statistics.errors += failed;
+	if (!failed)
+		registry_proof_give(&registry->proof, clock_monotonic_us());
+	else if (last)
+		registry_proof_miss(&registry->proof);
+	pthread_mutex_unlock(&registry->mutex);
+	if (last)
+		end_probe(registry);
+	else
+		ask(registry, probe);
+}
+
 /* No answer in time is no answer, even if the connection was there. */
 static void note_answered(struct registry_lookup *lookup, enum registry_outcome outcome)
 {
-	if (outcome != REGISTRY_ODD || lookup->request.status == 0)
+	if (outcome != REGISTRY_ODD || !lookup->request.answered)
 		lookup->odd_since_us = 0;
 	else if (!lookup->odd_since_us)
 		lookup->odd_since_us = clock_monotonic_us();
+}
+
+/* Whoever comes again waits no longer for a name that fails alone, and nobody else does on its account. */
+static bool note_failing(struct registry *registry, struct registry_lookup *lookup,
+			 enum registry_outcome outcome)
+{
+	bool failed = outcome == REGISTRY_UNAVAILABLE || outcome == REGISTRY_ODD;
+	int64_t now_us = clock_monotonic_us();
+	if (failed)
+		registry_fails(&lookup->failing, &registry->proof, now_us);
+	else
+		lookup->failing = (struct registry_failing){ 0 };
+	return failed && lookup->wanted_until_us > now_us;
 }
 
 /* An attempt that came to nothing. */
@@ -571,6 +675,8 @@ static void fail(struct registry *registry, struct registry_lookup *lookup, enum
 	lookup->detail = *detail;
 	lookup->err = ERR_SCHEMA_UNAVAILABLE;
 	note_answered(lookup, outcome);
+	bool probes = note_failing(registry, lookup, outcome);
+	bool alone = lookup->passed_over && registry->proof.since_us;
 	if (outcome == REGISTRY_ABSENT && lookup->absent) {
 		settle_absent(registry, lookup, detail->message, ended);
 	} else if (outcome == REGISTRY_REFUSED) {
@@ -578,7 +684,7 @@ static void fail(struct registry *registry, struct registry_lookup *lookup, enum
 	} else if (outcome == REGISTRY_ABSENT) { /* it may have been registered just now, elsewhere */
 		lookup->absent = true;
 		retry(registry, lookup, SURE_MS);
-	} else if (outcome == REGISTRY_UNAVAILABLE) {
+	} else if (outcome == REGISTRY_UNAVAILABLE && !alone) {
 		note_down(registry, detail);
 		retry(registry, lookup, 0);
 	} else {
@@ -588,6 +694,8 @@ static void fail(struct registry *registry, struct registry_lookup *lookup, enum
 	if (lookup->state == LOOKUP_DUE)
 		end_blocked(registry, lookup, ended);
 	pthread_mutex_unlock(&registry->mutex);
+	if (probes)
+		start_probe(registry);
 }
 
 /* Of several addresses, that which answered says most. */
@@ -613,6 +721,8 @@ static void take_answer(struct registry *registry, struct registry_request *requ
 	pthread_mutex_lock(&registry->mutex);
 	registry->statistics.requests++;
 	registry->statistics.errors += failed;
+	if (!failed)
+		registry_proof_give(&registry->proof, clock_monotonic_us());
 	pthread_mutex_unlock(&registry->mutex);
 	if (failed)
 		note_fault(registry, lookup, outcome, &detail);
@@ -731,14 +841,22 @@ static void registry_main(void *context, unsigned index)
 		heartbeat_beat(&registry->heartbeat);
 		start_due(registry);
 		registry_http_run(registry->http, pause_ms(registry), &finished);
-		while ((node = list_take(&finished)))
-			take_answer(registry, container_of(node, struct registry_request, node), &ended);
+		while ((node = list_take(&finished))) {
+			struct registry_request *request = container_of(node, struct registry_request, node);
+			if (request == &registry->probe.request)
+				take_probe(registry);
+			else
+				take_answer(registry, request, &ended);
+		}
 		sweep(registry, &ended);
 		tell(&ended);
 	}
 	LIST_FOREACH (node, &registry->asking)
 		registry_http_cancel(registry->http,
 				     &container_of(node, struct registry_lookup, node)->request);
+	if (registry->probe.fetch)
+		registry_http_cancel(registry->http, &registry->probe.request);
+	end_probe(registry);
 	heartbeat_stop(&registry->heartbeat);
 }
 

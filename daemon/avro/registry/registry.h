@@ -64,7 +64,9 @@ enum registry_answer registry_await(struct registry *registry, struct registry_w
 /* For threads that may block, and come again: until the codec knows the name, or it is known why not, or a
  * request has failed, for up to `timeout_ms`, or not at all where one has failed before. After that
  * ERR_SCHEMA_UNAVAILABLE: whoever comes again within 10 s is not forgotten meanwhile. ERR_SCHEMA_UNKNOWN also
- * where the registry has answered something else for as long as events wait (wait_ms). Any thread. */
+ * where the registry has answered something else for as long as events wait (wait_ms), has been seen to
+ * answer others for so long while this name failed, or there has been no room for schemas for so long. Any
+ * thread. */
 err_t registry_resolve(struct registry *registry, const struct schema_name *name, int64_t timeout_ms,
 		       struct err_detail *detail);
 

@@ -154,7 +154,7 @@ void registry_http_start(struct registry_http *http, struct registry_request *re
 	buf_printf(&url, "%s%s", settings->urls[request->url], request->path);
 	buf_reset(&request->answer);
 	request->status = 0;
-	request->reached = false;
+	request->reached = request->answered = false;
 	request->fault[0] = request->error[0] = '\0';
 	request->headers = NULL;
 	request->handle = curl_easy_init();
@@ -190,6 +190,7 @@ static void finish(struct registry_request *request, CURLcode result)
 	/* with TLS 1.3 a server that does not take our certificate breaks off when it may have the request */
 	request->reached =
 		status > 0 || (sending_us > 0 && result != CURLE_SEND_ERROR && result != CURLE_RECV_ERROR);
+	request->answered = result == CURLE_OK || request->fault[0];
 	if (result == CURLE_OK)
 		request->status = status;
 	else if (!request->fault[0])

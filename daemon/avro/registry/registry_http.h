@@ -22,6 +22,7 @@ struct registry_request {
 	const char *body;      /* JSON to post, or NULL: asks for what is there */
 	long status;	       /* of the answer; 0: there is none, and `fault` says why */
 	bool reached;	       /* the server took the request */
+	bool answered;	       /* and answered in time, though maybe with more than fits */
 	struct buf answer;
 	char fault[512];
 	/* of registry_http */

@@ -223,7 +223,7 @@ static err_t fetch_all(const struct registry_settings *settings, struct registry
 		struct registry_request request = { .path = registry_fetch_path(fetch) };
 		ask(settings, &request);
 		outcome = registry_fetch_take(fetch, &request, &reason);
-		*ret_odd = outcome == REGISTRY_ODD && request.status != 0;
+		*ret_odd = outcome == REGISTRY_ODD && request.answered;
 		registry_request_free(&request);
 	}
 	if (outcome == REGISTRY_COMPLETE)

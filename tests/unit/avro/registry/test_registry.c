@@ -16,7 +16,9 @@ enum {
 	ASKERS = 4,
 	NAMES = 20,
 	SILENT = 1000, /* from there on nobody is answered */
-	ODD = 999      /* is answered as by no registry */
+	ODD = 999,     /* is answered as by no registry */
+	LARGE = 998,   /* is answered with more than fits */
+	FAILS = 997    /* is answered by HTTP 500 */
 };
 
 static struct server {
@@ -29,17 +31,33 @@ static struct server {
 static struct registry *registry;
 static struct registry_wait waits[ASKERS][NAMES];
 static atomic_size_t over, wrong;
+static atomic_bool away; /* whoever asks is answered by HTTP 500 */
 
 static struct schema_name name_of(size_t number)
 {
 	return (struct schema_name){ .id = 1 + (uint32_t)number };
 }
 
-static void answer_oddly(int fd)
+static void answer_oddly(int fd, const char *status)
 {
-	static const char text[] = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-	if (write(fd, text, strlen(text)) < 0)
+	_cleanup_(buf_free) struct buf text = BUF_INIT;
+	buf_printf(&text, "HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", status);
+	if (write(fd, text.data, text.len) < 0)
 		atomic_fetch_add(&wrong, 1);
+}
+
+/* Its client ends that. */
+static void answer_at_length(int fd)
+{
+	static char much[3 << 20];
+	memset(much, ' ', sizeof much);
+	memcpy(much, "HTTP/1.1 200 OK\r\n\r\n", 19);
+	for (size_t sent = 0; sent < sizeof much;) {
+		ssize_t count = send(fd, much + sent, sizeof much - sent, MSG_NOSIGNAL);
+		if (count <= 0)
+			return;
+		sent += (size_t)count;
+	}
 }
 
 static void answer(int fd, bool known)
@@ -71,14 +89,18 @@ static void serve(void *context, unsigned index)
 		} while (got > 0 && !strstr(request, "\r\n\r\n"));
 		const char *path = strstr(request, "/schemas/ids/");
 		unsigned long id = path ? strtoul(path + strlen("/schemas/ids/"), NULL, 10) : 0;
-		if (id > SILENT && server.held_count < COUNT_OF(server.held)) {
+		if (id > SILENT && id != INT32_MAX && server.held_count < COUNT_OF(server.held)) {
 			server.held[atomic_fetch_add(&server.held_count, 1)] = fd;
 			continue;
 		}
-		if (id == ODD)
-			answer_oddly(fd);
+		if (atomic_load(&away) || id == FAILS)
+			answer_oddly(fd, "500 Internal Server Error");
+		else if (id == ODD)
+			answer_oddly(fd, "404 Not Found");
+		else if (id == LARGE)
+			answer_at_length(fd);
 		else
-			answer(fd, id % 2);
+			answer(fd, id % 2 && id != INT32_MAX);
 		close(fd);
 	}
 }
@@ -193,6 +215,46 @@ static void test_who_comes_again(void **state)
 	assert_int_equal(atomic_load(&wrong), 0);
 }
 
+/* For `ms`, or until it is given up. */
+static err_t resolve_again(uint32_t id, int ms, struct err_detail *detail)
+{
+	const struct schema_name name = { .id = id };
+	err_t err = ERR_SCHEMA_UNAVAILABLE;
+	for (int64_t until_us = clock_monotonic_us() + ms * INT64_C(1000);
+	     err == ERR_SCHEMA_UNAVAILABLE && clock_monotonic_us() < until_us; usleep(50000))
+		err = registry_resolve(registry, &name, 60000, detail);
+	return err;
+}
+
+/* Whoever comes again is not held up for good by one name, but for as long as nobody is answered. */
+static void test_who_comes_again_in_vain(void **state)
+{
+	_cleanup_(codec_cleanup) struct codec *codec = NULL;
+	struct err_detail detail = { "" };
+	const char *const urls[] = { server.url };
+	const struct registry_settings settings = {
+		.urls = urls, .urls_count = 1, .timeout_ms = 60000, .wait_ms = 1000, .max_schemas = 1
+	};
+	(void)state;
+	assert_int_equal(codec_new(&(const struct codec_options){ .max_named = 1 }, &codec, NULL), ERR_OK);
+	registry = registry_start(&settings, codec);
+	atomic_store(&away, true);
+	assert_int_equal(resolve_again(FAILS, 2500, &detail), ERR_SCHEMA_UNAVAILABLE);
+	atomic_store(&away, false);
+	assert_int_equal(resolve_again(FAILS, 60000, &detail), ERR_SCHEMA_UNKNOWN);
+	assert_non_null(strstr(detail.message, "registry.wait_ms"));
+	assert_non_null(strstr(detail.message, "HTTP 500"));
+	assert_int_equal(resolve_again(LARGE, 60000, &detail), ERR_SCHEMA_UNKNOWN);
+	assert_non_null(strstr(detail.message, "2097152 bytes"));
+	assert_int_equal(resolve_again(1, 60000, &detail), ERR_OK);
+	resolve_ms(3, ERR_SCHEMA_UNAVAILABLE);
+	assert_int_equal(resolve_again(3, 60000, &detail), ERR_SCHEMA_UNKNOWN);
+	assert_non_null(strstr(detail.message, "registry.max_schemas"));
+	assert_null(strstr(detail.message, "redrive"));
+	registry_stop(registry);
+	assert_int_equal(atomic_load(&wrong), 0);
+}
+
 static int start(void **state)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -220,6 +282,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_who_comes_again),
+		cmocka_unit_test(test_who_comes_again_in_vain),
 		cmocka_unit_test(test_threads),
 	};
 	return cmocka_run_group_tests(tests, start, stop);
