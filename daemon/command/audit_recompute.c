@@ -121,13 +121,20 @@ static unsigned count_threads(void)
 /* What it amounts to for whoever asks by the exit status. */
 static err_t conclude(const struct recompute_totals *totals, struct err_detail *detail)
 {
+	_cleanup_(buf_free) struct buf unavailable = BUF_INIT;
+	buf_printf(&unavailable, "%lld messages cannot be read now: %s", (long long)totals->unavailable,
+		   totals->why.message);
+	const char *besides = totals->unavailable ? unavailable.data : "",
+		   *joint = totals->unavailable ? "; " : "";
 	if (totals->differing)
 		return err_fail(detail, ERR_AUDIT_DIFFERS,
-				"%lld of %lld records differ from what follows from them",
-				(long long)totals->differing, (long long)totals->records);
+				"%lld of %lld records differ from what follows from them%s%s",
+				(long long)totals->differing, (long long)totals->records, joint, besides);
 	if (totals->unreadable)
-		return err_fail(detail, ERR_AUDIT_DIFFERS, "%lld messages are no scored records",
-				(long long)totals->unreadable);
+		return err_fail(detail, ERR_AUDIT_DIFFERS, "%lld messages are no scored records%s%s",
+				(long long)totals->unreadable, joint, besides);
+	if (totals->unavailable)
+		return err_fail(detail, ERR_SCHEMA_UNAVAILABLE, "%s", besides);
 	if (!totals->records)
 		return err_fail(detail, ERR_AUDIT_DIFFERS, "there is no record");
 	if (!totals->recomputed)

@@ -10,5 +10,6 @@ struct audit_recompute_options {
 	bool json;
 };
 
-/* ERR_AUDIT_DIFFERS: something differs, or could not be read. */
+/* ERR_AUDIT_DIFFERS: something differs, or is no record. ERR_SCHEMA_UNAVAILABLE: nothing does, and the schema
+ * registry cannot be asked for what others take. */
 err_t audit_recompute_run(const struct audit_recompute_options *options, struct err_detail *detail);

@@ -194,6 +194,8 @@ static void note_fault(struct replaying *replaying, struct replay_faults place, 
 	if (faults->count++ > 0)
 		return;
 	place.count = 1;
+	place.unavailable = faults->unavailable;
+	place.why = faults->why;
 	*faults = place;
 	snprintf(faults->first, sizeof faults->first, "%s", err_message(fault, reason));
 }
@@ -235,6 +237,12 @@ static err_t take_message(size_t span, const rd_kafka_message_t *message, void *
 	(void)detail;
 	err_t fault = codec_decode_scored(replaying->codec, message->payload, message->len, arena, &scored,
 					  &reason);
+	if (codec_awaits_schema(fault)) {
+		if (replaying->faults.unavailable++ == 0)
+			snprintf(replaying->faults.why.message, sizeof replaying->faults.why.message, "%s",
+				 err_message(fault, &reason));
+		return ERR_OK;
+	}
 	if (!fault)
 		fault = replay_add(replaying->replay, scored, &reason);
 	if (fault)
@@ -291,6 +299,9 @@ static err_t replay_records(const struct calibration_options *options, const str
 		replay_print_json(stdout, &rules, &result, &replaying.faults);
 	else
 		replay_print_text(stdout, &rules, &result, &replaying.faults);
+	if (replaying.faults.unavailable)
+		return err_fail(detail, ERR_SCHEMA_UNAVAILABLE, "%lld records cannot be read now: %s",
+				(long long)replaying.faults.unavailable, replaying.faults.why.message);
 	if (result.records == 0 && replaying.faults.count)
 		return err_fail(detail, ERR_AVRO_VALUE, "none of the %lld records can be read; the first: %s",
 				(long long)replaying.faults.count, replaying.faults.first);

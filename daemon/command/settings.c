@@ -1,5 +1,7 @@
 #include "command/settings.h"
 
+#include "common/clock.h"
+
 #include <pthread.h>
 
 /* One is cast to the other. */
@@ -13,6 +15,9 @@ _Static_assert((int)CONFIG_JUDGES_MAX == (int)JUDGE_MEMBERS_MAX, "as many judges
 
 /* Calls that may wait for a worker process of a target, beyond which a target counts as overloaded. */
 enum { TARGET_QUEUE_LIMIT = 8192 };
+
+/* After which a command asks a registry again that could not be asked. */
+#define ASK_AGAIN_US INT64_C(10000000)
 
 /* librdkafka 2.0.2 looks once a second whether a full queue has room: less than what is scored in that time
  * would hold up the rest. */
@@ -171,14 +176,15 @@ err_t settings_written_ids(const struct config *config, struct codec *codec, str
 	return err ? err : learn_id(config, codec, RECORD_ADVISORY, detail);
 }
 
-/* Asks for schemas on behalf of a command's codec. A registry that cannot be asked is not asked again: a
- * command that reads a million records would take for ever. */
+/* Asks for schemas on behalf of a command's codec. A registry that cannot be asked is left alone for a while:
+ * a command that reads a million records would take for ever. */
 struct teacher {
 	struct arena *arena;
 	const struct registry_settings *settings;
 	struct codec *codec;
 	pthread_mutex_t mutex; /* guards what follows */
-	err_t err;
+	err_t err;	       /* of a registry that could not be asked */
+	int64_t failed_us;     /* when that was */
 	struct err_detail detail;
 };
 
@@ -187,6 +193,8 @@ static err_t teach(const struct schema_name *name, void *context, struct err_det
 	struct teacher *teacher = context;
 	struct err_detail reason = { "" };
 	pthread_mutex_lock(&teacher->mutex);
+	if (teacher->err && clock_monotonic_us() - teacher->failed_us > ASK_AGAIN_US)
+		teacher->err = ERR_OK;
 	err_t err = teacher->err;
 	if (!err)
 		err = codec_knows_named(teacher->codec, name)
@@ -194,7 +202,8 @@ static err_t teach(const struct schema_name *name, void *context, struct err_det
 			      : registry_teach(teacher->settings, teacher->codec, name, &reason);
 	else
 		reason = teacher->detail;
-	if (err == ERR_SCHEMA_UNAVAILABLE) {
+	if (err == ERR_SCHEMA_UNAVAILABLE && !teacher->err) {
+		teacher->failed_us = clock_monotonic_us();
 		teacher->err = err;
 		teacher->detail = reason;
 	}

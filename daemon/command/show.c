@@ -34,10 +34,12 @@ struct show {
 	enum topic_kind kind;
 	str_t key;
 	int64_t since_ms;
-	size_t found;	    /* in this topic */
-	size_t unreadable;  /* of all: messages that are none of their topic */
-	size_t found_all;   /* in all */
-	int64_t written_ms; /* when the scored record was; 0: it was not found */
+	size_t found;	       /* in this topic */
+	size_t unreadable;     /* of all: messages that are none of their topic */
+	size_t unavailable;    /* of all: whose schema cannot be had now */
+	struct err_detail why; /* of the first of these */
+	size_t found_all;      /* in all */
+	int64_t written_ms;    /* when the scored record was; 0: it was not found */
 	struct buf out;
 };
 
@@ -111,6 +113,12 @@ static err_t take(size_t span, const rd_kafka_message_t *message, void *context,
 	show->found++;
 	if (show->kind == TOPIC_SCORED)
 		show->written_ms = kafka_written_ms(message);
+	if (codec_awaits_schema(fault)) {
+		if (show->unavailable++ == 0)
+			snprintf(show->why.message, sizeof show->why.message, "%s",
+				 err_message(fault, &reason));
+		return ERR_OK;
+	}
 	show->unreadable += fault != ERR_OK;
 	if (fault)
 		progress_clear(&show->progress);
@@ -326,7 +334,11 @@ err_t show_run(const struct show_options *options, struct err_detail *detail)
 	err = search(&show, detail);
 	if (!err)
 		err = print_found(&show, detail);
-	if (!err && show.unreadable)
+	if (!err && show.unavailable)
+		err = err_fail(detail, ERR_SCHEMA_UNAVAILABLE,
+			       "%zu of %zu messages with that key cannot be read now: %s", show.unavailable,
+			       show.found_all, show.why.message);
+	else if (!err && show.unreadable)
 		err = err_fail(detail, ERR_FRAME_UNKNOWN, "%zu of %zu messages with that key cannot be read",
 			       show.unreadable, show.found_all);
 	buf_free(&show.out);

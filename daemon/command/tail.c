@@ -39,6 +39,8 @@ struct tail {
 	bool gathers; /* lines of several partitions, to be printed in the order of their times */
 	struct line *lines;
 	size_t lines_count;
+	size_t unavailable;    /* messages whose schema cannot be had now */
+	struct err_detail why; /* of the first of them */
 };
 
 /* ---- options ---- */
@@ -202,6 +204,20 @@ static err_t print_gathered(struct tail *tail, struct err_detail *detail)
 	return err;
 }
 
+/* Said once: with `once` at the end. */
+static void note_unavailable(struct tail *tail, const rd_kafka_message_t *message, const char *why)
+{
+	if (tail->unavailable++ > 0)
+		return;
+	snprintf(tail->why.message, sizeof tail->why.message, "%s", why);
+	if (!tail->options->once)
+		terminal_print_line(stderr,
+				    "assayd: partition %d of %s, offset %lld cannot be read now, and others "
+				    "like it are left out: %s",
+				    (int)message->partition, rd_kafka_topic_name(message->rkt),
+				    (long long)message->offset, why);
+}
+
 static err_t take(size_t span, const rd_kafka_message_t *message, void *context, struct err_detail *detail)
 {
 	struct tail *tail = context;
@@ -213,6 +229,10 @@ static err_t take(size_t span, const rd_kafka_message_t *message, void *context,
 	if (interruption_came())
 		return ERR_SHUTTING_DOWN;
 	err_t fault = topic_message_read(tail->codec, tail->kind, message, arena, &read, &reason);
+	if (codec_awaits_schema(fault)) {
+		note_unavailable(tail, message, err_message(fault, &reason));
+		return ERR_OK;
+	}
 	if (fault) {
 		terminal_print_line(stderr, "assayd: partition %d of %s, offset %lld is no such message: %s",
 				    (int)message->partition, rd_kafka_topic_name(message->rkt),
@@ -341,5 +361,8 @@ err_t tail_run(const struct tail_options *options, struct err_detail *detail)
 	for (size_t i = 0; i < tail.lines_count; i++)
 		free(tail.lines[i].text);
 	free(tail.lines);
+	if (!err && options->once && tail.unavailable)
+		return err_fail(detail, ERR_SCHEMA_UNAVAILABLE, "%zu messages of %s cannot be read now: %s",
+				tail.unavailable, topic_message_topic(tail.kind, config), tail.why.message);
 	return err == ERR_SHUTTING_DOWN ? ERR_OK : err;
 }

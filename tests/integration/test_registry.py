@@ -17,7 +17,7 @@ import events
 import lying_registry
 import other_clients
 import schema_registry
-from daemon import BINARY
+from daemon import BINARY, free_port
 from network import Link
 from servers import headers_of
 
@@ -348,6 +348,27 @@ def test_outputs_are_read_by_confluents_deserializer(rig, registry, topics):
     assert status == 0 and "by-hand" in said
     status, said = command(daemon, "check")
     assert f"subject {rig.topics.input}-value" in said and f"ok      schema registry, subject {rig.topics.scored}-value" in said, said
+    daemon.terminate()
+    daemon.config["registry"]["urls"] = (f"http://127.0.0.1:{free_port()}",)  # where nobody answers: the same as a registry that is away
+    daemon.write_config()
+    nothing_is_called_damaged(rig, daemon)
+
+
+def nothing_is_called_damaged(rig, daemon):
+    """What cannot be read while the registry is away is told once, with how much that is; what is damaged stays so."""
+    for arguments, count in ((("tail", "--once"), "4 messages of"), (("show", "by-hand"), "1 of 1 messages"),
+                             (("audit", "recompute", "--topic"), "4 messages"), (("calibration", "--replay-topic"), "4 records")):
+        status, said = command(daemon, *arguments)
+        assert status == 69 and said.count("the schema registry: ") == 1 and count in said and "cannot be read now: " in said, (arguments, said)
+        assert "no such message" not in said and "no scored record" not in said, (arguments, said)
+    with subprocess.Popen([BINARY, "tail", "--config", daemon.config_file], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as following:
+        assert "cannot be read now" in following.stderr.readline()
+        rig.kafka.produce(rig.topics.scored, [{"value": b"rubbish"}])
+        assert "is no such message" in following.stderr.readline()
+        following.terminate()
+        assert following.wait(60) == 0
+    status, said = command(daemon, "audit", "recompute", "--topic", "--json")
+    assert status == 65 and '"unreadable":1,"unavailable":4' in said and said.count('"unreadable"') == 2 and "4 messages cannot be read now: " in said, said
 
 
 def test_an_incompatible_subject_is_said(rig, registry, topics):

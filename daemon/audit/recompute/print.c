@@ -109,6 +109,7 @@ static void print_totals_json(const struct recompute_totals *totals, FILE *out)
 	json_object_set_new(object, "checked", json_integer(totals->checked));
 	json_object_set_new(object, "differing", json_integer(totals->differing));
 	json_object_set_new(object, "unreadable", json_integer(totals->unreadable));
+	json_object_set_new(object, "unavailable", json_integer(totals->unavailable));
 	json_object_set_new(object, "refused", json_integer(totals->refused));
 	for (int gap = 0; gap < RECOMPUTE_GAP_COUNT_; gap++)
 		if (totals->gaps[gap])
@@ -131,6 +132,8 @@ void recompute_print_totals(bool json, const struct recompute_totals *totals, FI
 		fprintf(out, ", in %" PRId64 " values", totals->differences);
 	if (totals->unreadable)
 		fprintf(out, "; %" PRId64 " could not be read", totals->unreadable);
+	if (totals->unavailable)
+		fprintf(out, "; %" PRId64 " cannot be read now", totals->unavailable);
 	if (totals->refused)
 		fprintf(out, "; %" PRId64 " events had no record", totals->refused);
 	fputc('\n', out);

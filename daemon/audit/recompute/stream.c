@@ -63,6 +63,12 @@ static void work_on(const struct recompute_stream_options *options, str_t messag
 		return;
 	}
 	err_t err = codec_decode_scored(options->codec, message.ptr, message.len, arena, &scored, &detail);
+	if (codec_awaits_schema(err)) {
+		if (totals->unavailable++ == 0)
+			snprintf(totals->why.message, sizeof totals->why.message, "%s",
+				 err_message(err, &detail));
+		return;
+	}
 	if (err) {
 		totals->unreadable++;
 		recompute_print_fault(options->json, place, err_message(err, &detail), out);
@@ -100,6 +106,9 @@ static void add_totals(struct recompute_totals *to, const struct recompute_total
 	to->differing += part->differing;
 	to->differences += part->differences;
 	to->unreadable += part->unreadable;
+	if (to->unavailable == 0)
+		to->why = part->why;
+	to->unavailable += part->unavailable;
 	to->refused += part->refused;
 	for (int gap = 0; gap < RECOMPUTE_GAP_COUNT_; gap++)
 		to->gaps[gap] += part->gaps[gap];

@@ -37,8 +37,10 @@ struct recompute_totals {
 	int64_t differing;   /* records in which something differs */
 	int64_t differences; /* values that do */
 	int64_t unreadable;  /* messages that are no record */
+	int64_t unavailable; /* messages whose schema cannot be had now */
 	int64_t refused;     /* lines of `assayd score` that say why there is none */
 	int64_t gaps[RECOMPUTE_GAP_COUNT_];
+	struct err_detail why; /* of one that is unavailable */
 };
 
 /* What the options point at outlives the stream. */

@@ -136,6 +136,8 @@ static void print_left_out(FILE *stream, const struct replay_result *result,
 		print_name(stream, str_from(faults->first));
 		fputc('\n', stream);
 	}
+	if (faults->unavailable)
+		fprintf(stream, "  %lld cannot be read now\n", (long long)faults->unavailable);
 	if (result->repeated)
 		fprintf(stream,
 			"  %lld came again (topic, partition and offset of an event, or its event_id) and "
@@ -255,10 +257,11 @@ void replay_print_json(FILE *stream, const struct replay_rules *rules, const str
 	for (size_t i = 0; i < result->labelled_count; i++)
 		json_array_append_new(list, json_labelled(&result->labelled[i]));
 	json_t *root = json_pack(
-		"{s:o, s:I, s:I, s:o, s:o, s:I, s:o, s:I, s:I, s:I, s:o, s:o}", "rules", json_rules(rules),
-		"records", (json_int_t)result->records, "repeated", (json_int_t)result->repeated, "first_ms",
-		json_time(result, result->first_ms), "last_ms", json_time(result, result->last_ms),
-		"unreadable", (json_int_t)faults->count, "first_fault", json_fault(faults), "kept",
+		"{s:o, s:I, s:I, s:o, s:o, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:o}", "rules",
+		json_rules(rules), "records", (json_int_t)result->records, "repeated",
+		(json_int_t)result->repeated, "first_ms", json_time(result, result->first_ms), "last_ms",
+		json_time(result, result->last_ms), "unreadable", (json_int_t)faults->count, "first_fault",
+		json_fault(faults), "unavailable", (json_int_t)faults->unavailable, "kept",
 		(json_int_t)result->kept, "higher", (json_int_t)result->higher, "lower",
 		(json_int_t)result->lower, "levels", json_moved(result), "labelled", list);
 	json_dumpf(root, stream, JSON_COMPACT | JSON_ENSURE_ASCII);

@@ -16,6 +16,8 @@ struct replay_faults {
 	int64_t place;		/* the number of a record in a container, or an offset of the topic */
 	int32_t partition;	/* of an offset */
 	char first[512];	/* why */
+	int64_t unavailable;	/* besides: records whose schema cannot be had now */
+	struct err_detail why;	/* of the first of these */
 };
 
 /* "line 3", "record 3", "partition 0, offset 3". */

@@ -560,7 +560,9 @@ static void test_replays_are_printed(void **state)
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	_cleanup_(model_cleanup) struct model *model = learn(MODEL_MAP, arena);
 	_cleanup_(replay_cleanup) struct replay *replay = by_generator(model);
-	const struct replay_faults faults = { 2, REPLAY_LINE, 7, 0, "no JSON \x1b[2J" };
+	const struct replay_faults faults = {
+		.count = 2, .kind = REPLAY_LINE, .place = 7, .first = "no JSON \x1b[2J", .unavailable = 3
+	};
 	struct replay_rules rules = defaults;
 	struct replay_result result;
 	model_set_version(model, 5);
@@ -577,6 +579,7 @@ static void test_replays_are_printed(void **state)
 		"model, "
 		"whose probability levels do not follow\n",
 		"  2 could not be read; the first, line 7: no JSON \\u001b[2J\n",
+		"  3 cannot be read now\n",
 		"  then \\ now       high     medium        low   very_low       none\n",
 		"  100 keep their level, 300 would have a higher one, 200 a lower one\n",
 		"\nLabel source RESULT: 600 records\n",
@@ -597,6 +600,7 @@ static void test_replays_are_printed(void **state)
 	assert_non_null(root);
 	assert_int_equal(json_integer_value(json_object_get(root, "records")), RECORDS);
 	assert_int_equal(json_integer_value(json_object_get(root, "unreadable")), 2);
+	assert_int_equal(json_integer_value(json_object_get(root, "unavailable")), 3);
 	assert_int_equal(json_integer_value(json_object_get(root, "higher")), 300);
 	assert_int_equal(json_integer_value(json_object_get(
 				 json_object_get(json_object_get(root, "levels"), "medium"), "low")),
@@ -616,7 +620,12 @@ static void test_nothing_is_printed(void **state)
 	(void)state;
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	_cleanup_(replay_cleanup) struct replay *replay = replay_new(&defaults);
-	const struct replay_faults faults = { 1, REPLAY_OFFSET, 9, 3, "caf\xe9" }, none = { 0 };
+	const struct replay_faults faults = { .count = 1,
+					      .kind = REPLAY_OFFSET,
+					      .place = 9,
+					      .partition = 3,
+					      .first = "caf\xe9" },
+				   none = { 0 };
 	struct replay_result result;
 	replay_finish(replay, 0.9, arena, &result);
 	_cleanup_(cleanup_free) char *text = print(replay_print_text, &defaults, &result, &faults);
