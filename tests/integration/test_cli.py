@@ -495,7 +495,7 @@ def test_check_names_the_lines_of_files_and_hides_what_may_be_a_secret(config_fi
                     {"name": "b", "engine": "sqlite", "path": "/no/such.db"}),
         "judge": {"base_url": "http://h/v1", "model": "m", "api_key_file": "s3cr3t"},
         "calibration": {"dsn": "host=h", "password_file": "s3cr3t"},
-        "registry": {"urls": ("http://127.0.0.1",), "token_file": "s3cr3t", "ca_file": "/no/ca"},
+        "registry": {"urls": ("https://127.0.0.1",), "token_file": "s3cr3t", "ca_file": "/no/ca"},
         "webhook": {"url": "http://127.0.0.1/", "secret_file": "credentials_hook"},
         "otlp": {"endpoint": "http://127.0.0.1:4317", "authorization_file": str(tmp_path / "open")},
         "kafka": {"secret_properties": ("sasl.password=s3cr3t",)}})
