@@ -2,6 +2,7 @@
 
 #include "common/hash.h"
 #include "config/check.h"
+#include "config/secret.h"
 #include "config/table.h"
 
 #include <stdatomic.h>
@@ -70,48 +71,6 @@ static void fill_in(struct config *config, struct arena *arena)
 		config->pipeline.state_directory = state_directory(arena);
 }
 
-/* A secret that stands where its file's name should: nobody gets to see it, nor looks for such a file. */
-static const char *resolve(const char *name, const char *path, struct arena *arena)
-{
-	return config_is_secret_itself(name) ? NULL : config_secret_file(name, path, arena);
-}
-
-/* Secrets are read from where they are now: a file that takes the place of another one is seen. */
-static void resolve_secrets(struct config *config, const char *path, struct arena *arena)
-{
-	const char **files[] = { &config->judge.api_key_file,	     &config->judge.cache_password_file,
-				 &config->panel.cache_password_file, &config->calibration.password_file,
-				 &config->audit.password_file,	     &config->audit.key_file,
-				 &config->webhook.secret_file,	     &config->registry.password_file,
-				 &config->registry.token_file,	     &config->registry.key_file,
-				 &config->otlp.authorization_file,   &config->oauth.client_secret_file };
-	struct conf_strings *properties = &config->kafka.secret_properties;
-	const char **resolved = ARENA_ARRAY(arena, const char *, properties->count);
-	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-		if (*files[i])
-			*files[i] = resolve(*files[i], path, arena);
-	}
-	for (size_t i = 0; i < config->judges_count; i++) {
-		if (config->judges[i].api_key_file)
-			config->judges[i].api_key_file = resolve(config->judges[i].api_key_file, path, arena);
-	}
-	for (size_t i = 0; i < config->targets_count; i++) {
-		if (config->targets[i].password_file)
-			config->targets[i].password_file =
-				resolve(config->targets[i].password_file, path, arena);
-	}
-	for (size_t i = 0; i < properties->count; i++) {
-		const char *property = properties->items[i];
-		size_t len = strcspn(property, "=");
-		resolved[i] = property;
-		const char *file = property[len] ? resolve(property + len + 1, path, arena) : NULL;
-		if (property[len])
-			resolved[i] =
-				arena_printf(arena, "%.*s=%s", (int)len, property, file ? file : "").ptr;
-	}
-	properties->items = resolved;
-}
-
 static err_t read_file(const char *path, struct loaded *loaded, struct conf_problems *problems,
 		       struct conf_file **ret_file)
 {
@@ -136,7 +95,7 @@ err_t config_examine(const char *path, struct conf_problems *problems, struct co
 	make_digest(loaded);
 	fill_in(&loaded->config, loaded->arena);
 	if (path)
-		resolve_secrets(&loaded->config, path, loaded->arena);
+		config_resolve_secrets(&loaded->config, path, loaded->arena);
 	*ret_config = &TAKE_PTR(loaded)->config;
 	return problems->count ? problems->items[0].err : ERR_OK;
 }

@@ -1,4 +1,4 @@
-#include "config/config.h"
+#include "config/secret.h"
 
 #include "common/secret.h"
 
@@ -60,30 +60,35 @@ const char *config_secret_file(const char *name, const char *config_file, struct
 	return is_name ? beside : file_beside(config_file, name, SECRET_HIDES, arena);
 }
 
+/* Those of single groups. */
+static const struct {
+	const char *setting;
+	size_t offset; /* of the name in struct config */
+} single[] = {
+	{ "judge.api_key_file", offsetof(struct config, judge.api_key_file) },
+	{ "judge.cache_password_file", offsetof(struct config, judge.cache_password_file) },
+	{ "panel.cache_password_file", offsetof(struct config, panel.cache_password_file) },
+	{ "calibration.password_file", offsetof(struct config, calibration.password_file) },
+	{ "audit.password_file", offsetof(struct config, audit.password_file) },
+	{ "audit.key_file", offsetof(struct config, audit.key_file) },
+	{ "webhook.secret_file", offsetof(struct config, webhook.secret_file) },
+	{ "registry.password_file", offsetof(struct config, registry.password_file) },
+	{ "registry.token_file", offsetof(struct config, registry.token_file) },
+	{ "registry.key_file", offsetof(struct config, registry.key_file) },
+	{ "otlp.authorization_file", offsetof(struct config, otlp.authorization_file) },
+	{ "kafka.oauth.client_secret_file", offsetof(struct config, oauth.client_secret_file) },
+};
+
 void config_each_secret(const struct config *config,
 			void (*visit)(const char *setting, const char *file, void *context), void *context)
 {
-	const struct {
-		const char *setting, *file;
-	} single[] = {
-		{ "judge.api_key_file", config->judge.api_key_file },
-		{ "judge.cache_password_file", config->judge.cache_password_file },
-		{ "panel.cache_password_file", config->panel.cache_password_file },
-		{ "calibration.password_file", config->calibration.password_file },
-		{ "audit.password_file", config->audit.password_file },
-		{ "audit.key_file", config->audit.key_file },
-		{ "webhook.secret_file", config->webhook.secret_file },
-		{ "registry.password_file", config->registry.password_file },
-		{ "registry.token_file", config->registry.token_file },
-		{ "registry.key_file", config->registry.key_file },
-		{ "otlp.authorization_file", config->otlp.authorization_file },
-		{ "kafka.oauth.client_secret_file", config->oauth.client_secret_file },
-	};
 	const struct conf_strings *properties = &config->kafka.secret_properties;
 	char setting[64];
-	for (size_t i = 0; i < sizeof single / sizeof *single; i++)
-		if (single[i].file)
-			visit(single[i].setting, single[i].file, context);
+	for (size_t i = 0; i < sizeof single / sizeof *single; i++) {
+		const char *file = *(const char *const *)((const char *)config + single[i].offset);
+		if (file)
+			visit(single[i].setting, file, context);
+	}
 	for (size_t i = 0; i < config->judges_count; i++) {
 		snprintf(setting, sizeof setting, "judges[%zu].api_key_file", i);
 		if (config->judges[i].api_key_file)
@@ -100,6 +105,36 @@ void config_each_secret(const struct config *config,
 		if (file && file[1])
 			visit(setting, file + 1, context);
 	}
+}
+
+/* A secret that stands where its file's name should: nobody gets to see it, nor looks for such a file. */
+static void resolve(const char **name, const char *path, struct arena *arena)
+{
+	if (*name)
+		*name = config_is_secret_itself(*name) ? NULL : config_secret_file(*name, path, arena);
+}
+
+void config_resolve_secrets(struct config *config, const char *path, struct arena *arena)
+{
+	struct conf_strings *properties = &config->kafka.secret_properties;
+	const char **resolved = ARENA_ARRAY(arena, const char *, properties->count);
+	for (size_t i = 0; i < sizeof single / sizeof *single; i++)
+		resolve((const char **)((char *)config + single[i].offset), path, arena);
+	for (size_t i = 0; i < config->judges_count; i++)
+		resolve(&config->judges[i].api_key_file, path, arena);
+	for (size_t i = 0; i < config->targets_count; i++)
+		resolve(&config->targets[i].password_file, path, arena);
+	for (size_t i = 0; i < properties->count; i++) {
+		const char *property = properties->items[i];
+		size_t len = strcspn(property, "=");
+		const char *file = property[len] ? property + len + 1 : NULL;
+		resolve(&file, path, arena);
+		resolved[i] =
+			property[len]
+				? arena_printf(arena, "%.*s=%s", (int)len, property, file ? file : "").ptr
+				: property;
+	}
+	properties->items = resolved;
 }
 
 err_t config_kafka_properties(const struct config *config, struct arena *arena,

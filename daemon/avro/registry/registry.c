@@ -22,11 +22,11 @@ enum {
 	NEGATIVE_MAX = 4096,  /* names that are known not to be had */
 	NEGATIVE_MS = 15000,  /* for how long at first, and at most */
 	NEGATIVE_CAP_MS = 300000,
-	WANTED_MS = 10000, /* for how long a name is asked for that nobody waits for */
-	LONG_MS = 10000,   /* a wait that is worth telling */
+	WANTED_MS = 10000,  /* for how long a name is asked for that nobody waits for */
+	PASSED_MS = 300000, /* the same, once it was passed over: who meets it again need not wait again */
+	LONG_MS = 10000,    /* a wait that is worth telling */
 	LOG_PAUSE_MS = 10000,
 	PARTITIONS_MAX = 100000,
-	PASSED_MS = 300000, /* the same, where whoever came again has passed over what needs it */
 };
 
 enum lookup_state { LOOKUP_DUE, LOOKUP_ASKING, LOOKUP_NEGATIVE };

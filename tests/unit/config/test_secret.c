@@ -1,5 +1,6 @@
 #include "common/secret.h"
 #include "config/config.h"
+#include "config/table.h"
 #include "tests/unit/config/files.h"
 
 #include <errno.h>
@@ -247,6 +248,61 @@ static void properties_with_secrets(void **state)
 	assert_non_null(strstr(detail.message, secret.path));
 }
 
+static void note_visit(const char *setting, const char *file, void *context)
+{
+	buf_printf(context, "%s %s\n", setting, file);
+}
+
+/* The table knows which settings name secrets; each is visited, by the name that it has in a file. */
+static void each_of_the_table(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	_cleanup_(buf_free) struct buf visited = BUF_INIT;
+	struct config *config = arena_alloc(arena, sizeof *config);
+	static const char *const properties[] = { "sasl.password=file" };
+	size_t count = 0, lines = 0;
+	*config = (struct config){ 0 };
+	for (size_t i = 0; i < config_table.settings_count; i++) {
+		const struct conf_setting *setting = &config_table.settings[i];
+		const struct conf_group *group = &config_table.groups[setting->group];
+		if (!(setting->flags & CONF_SECRET))
+			continue;
+		char *at = (char *)config + group->offset;
+		if (group->kind == CONF_GROUP_LIST) {
+			struct conf_groups *list = (struct conf_groups *)(void *)at;
+			if (!list->count)
+				*list = (struct conf_groups){
+					memset(arena_alloc(arena, group->size_bytes), 0, group->size_bytes), 1
+				};
+			at = list->items;
+		}
+		at += setting->offset;
+		if (setting->type == CONF_STRINGS)
+			*(struct conf_strings *)(void *)at = (struct conf_strings){ properties, 1 };
+		else
+			*(const char **)(void *)at = "file";
+		count++;
+	}
+	config_each_secret(config, note_visit, &visited);
+	for (size_t i = 0; i < visited.len; i++)
+		lines += visited.data[i] == '\n';
+	assert_true(count > 10);
+	assert_int_equal(lines, count);
+	for (size_t i = 0; i < config_table.settings_count; i++) {
+		const struct conf_setting *setting = &config_table.settings[i];
+		const struct conf_group *group = &config_table.groups[setting->group];
+		bool list = group->kind == CONF_GROUP_LIST;
+		if (!(setting->flags & CONF_SECRET))
+			continue;
+		const char *line = arena_printf(arena, "%s%s.%s%s file\n", group->path, list ? "[0]" : "",
+						setting->name, setting->type == CONF_STRINGS ? "[0]" : "")
+					   .ptr;
+		if (!strstr(visited.data, line))
+			fail_msg("%s is not in %s", line, visited.data);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -259,6 +315,7 @@ int main(void)
 		cmocka_unit_test(beside_the_configuration),
 		cmocka_unit_test(a_hint_for_what_may_not_be_read),
 		cmocka_unit_test(properties_with_secrets),
+		cmocka_unit_test(each_of_the_table),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
