@@ -190,6 +190,19 @@ def test_limits_of_waiting(rig, registry):
     unwilling.close()
 
 
+def test_a_first_answer_is_waited_for_beyond_the_limits(rig, registry):
+    """A backlog whose only schema nobody has asked for yet loses nothing to the limits of waiting."""
+    schema = schema_registry.GENERATED_QUERY.read_text()
+    slow = schema_registry.ScriptedRegistry(lambda handler: (time.sleep(1), handler.say(200, {"schema": schema})))
+    start(rig, slow.url, max_waiting_events=2)
+    template = events.Template(events.sure())
+    made = [template.message() for _ in range(1500)]
+    rig.send([{**message, "value": FRAME.pack(0, 1) + message["value"][10:], "partition": 0} for _, message in made])
+    assert ids_of(rig.scored(1500)) == sorted(event_id for event_id, _ in made)
+    assert not rig.dead_letters()
+    slow.close()
+
+
 def test_lies_cost_what_needs_them(rig):
     """A part of the table of lies; tests/long/lies has it all. What names the honest one, and what names none, is scored meanwhile."""
     kinds = ["ten megabytes", "elsewhere", "a byte a second", "half", "a page", "bytes", "keys twice", "other fields", "backwards", "a cycle",

@@ -1,6 +1,7 @@
 #include "avro/registry/registry.h"
 
 #include "avro/registry/registry_fetch.h"
+#include "avro/registry/registry_patience.h"
 #include "avro/registry/registry_proof.h"
 #include "avro/registry/registry_store.h"
 #include "common/backoff.h"
@@ -78,6 +79,7 @@ struct registry {
 	struct backoff down_again;
 	int64_t down_until_us; /* nobody is asked before */
 	struct registry_proof proof;
+	struct registry_patience patience;
 	int64_t full_since_us; /* since when there is no room for a schema; 0: there is */
 	bool full_reported;
 	struct err_detail fault;
@@ -228,18 +230,29 @@ static void tell(struct list *ended)
 
 #define MEND "once the registry gives it: assayd redrive --reason schema_unavailable"
 
-/* The first limit that one more event would exceed, or NULL. */
-static const char *exceeded_limit(struct registry *registry, const struct registry_wait *wait)
+/* The first limit that is exceeded with so `many` more events like this one, or NULL. */
+static const char *exceeded_limit(struct registry *registry, const struct registry_wait *wait, unsigned many)
 {
 	const struct registry_settings *settings = registry->settings;
 	const unsigned *count = partition_count(registry, wait->partition);
-	if (registry->statistics.waiting >= settings->max_waiting_events)
+	if (registry->statistics.waiting + many > settings->max_waiting_events)
 		return "registry.max_waiting_events";
-	if (registry->statistics.waiting_bytes + wait->bytes > settings->max_waiting_bytes)
+	if (registry->statistics.waiting_bytes + many * wait->bytes > settings->max_waiting_bytes)
 		return "registry.max_waiting_bytes";
-	if (count && *count >= REGISTRY_WAITING_PER_PARTITION)
+	if (count && *count + many > REGISTRY_WAITING_PER_PARTITION)
 		return "what the completion map of a partition can hold";
 	return NULL;
+}
+
+/* Whether more wait than may. */
+static bool is_exceeded(const struct registry *registry)
+{
+	const struct registry_settings *settings = registry->settings;
+	bool exceeded = registry->statistics.waiting > settings->max_waiting_events ||
+			registry->statistics.waiting_bytes > settings->max_waiting_bytes;
+	for (size_t i = 0; i < registry->partitions && !exceeded; i++)
+		exceeded = registry->by_partition[i] > REGISTRY_WAITING_PER_PARTITION;
+	return exceeded;
 }
 
 static const char *fault_of(const struct registry *registry, const struct registry_lookup *lookup)
@@ -249,19 +262,48 @@ static const char *fault_of(const struct registry *registry, const struct regist
 	return registry->fault.message[0] ? registry->fault.message : "it has not answered yet";
 }
 
-static bool refuse_wait(struct registry *registry, struct registry_wait *wait, struct registry_lookup *lookup)
+/* Whether more may wait for a moment: for an answer that nothing is known against yet. */
+static bool is_patient(struct registry *registry, const struct registry_lookup *lookup, int64_t now_us)
+{
+	return !registry->statistics.down && !lookup->err &&
+	       registry_patience_take(&registry->patience, now_us, registry->settings->timeout_ms * 1000);
+}
+
+static err_t tell_limit(struct registry *registry, const struct registry_lookup *lookup, const char *limit,
+			struct err_detail *detail)
 {
 	char name[SCHEMA_NAME_SIZE];
-	const char *limit = wait->counted ? exceeded_limit(registry, wait) : NULL;
-	if (!limit)
-		return false;
-	framing_name_text(&wait->name, name);
-	wait->err = err_fail(&wait->detail, ERR_SCHEMA_UNAVAILABLE,
-			     "the schema registry has not given %s yet (%.150s), and %zu events wait for "
-			     "schemas already, the limit being %s; " MEND,
-			     name, fault_of(registry, lookup), registry->statistics.waiting, limit);
+	framing_name_text(&lookup->name, name);
 	registry->statistics.refused++;
+	return err_fail(detail, ERR_SCHEMA_UNAVAILABLE,
+			"the schema registry has not given %s yet (%.150s), and %zu events wait for "
+			"schemas already, the limit being %s; " MEND,
+			name, fault_of(registry, lookup), registry->statistics.waiting, limit);
+}
+
+static bool refuse_wait(struct registry *registry, struct registry_wait *wait,
+			const struct registry_lookup *lookup, int64_t now_us)
+{
+	const char *limit = wait->counted ? exceeded_limit(registry, wait, 1) : NULL;
+	if (!limit || is_patient(registry, lookup, now_us))
+		return false;
+	wait->err = tell_limit(registry, lookup, limit, &wait->detail);
 	return true;
+}
+
+/* Where more wait than may, those that came last go. */
+static void end_exceeding(struct registry *registry, struct list *ended)
+{
+	struct err_detail detail;
+	for (struct list_node *node = registry->waits.head.prev, *before; node != &registry->waits.head;
+	     node = before) {
+		struct registry_wait *wait = container_of(node, struct registry_wait, among_all);
+		const char *limit = wait->counted ? exceeded_limit(registry, wait, 0) : NULL;
+		before = node->prev;
+		if (limit)
+			end_wait(registry, wait, tell_limit(registry, wait->lookup, limit, &detail), &detail,
+				 ended);
+	}
 }
 
 static enum registry_answer await(struct registry *registry, struct registry_wait *wait)
@@ -281,7 +323,7 @@ static enum registry_answer await(struct registry *registry, struct registry_wai
 	}
 	if (!lookup)
 		lookup = add_lookup(registry, &wait->name);
-	if (refuse_wait(registry, wait, lookup))
+	if (refuse_wait(registry, wait, lookup, now_us))
 		return REGISTRY_REFUSES; /* a lookup without waits goes with the next sweep */
 	if (lookup->state == LOOKUP_NEGATIVE) {
 		lookup->due_us = 0;
@@ -693,6 +735,11 @@ static void fail(struct registry *registry, struct registry_lookup *lookup, enum
 	}
 	if (lookup->state == LOOKUP_DUE)
 		end_blocked(registry, lookup, ended);
+	if (registry->patience.until_us && outcome != REGISTRY_ABSENT && outcome != REGISTRY_REFUSED) {
+		registry_patience_spend(&registry->patience, clock_monotonic_us(),
+					registry->settings->wait_ms * 1000);
+		end_exceeding(registry, ended);
+	}
 	pthread_mutex_unlock(&registry->mutex);
 	if (probes)
 		start_probe(registry);
@@ -798,6 +845,9 @@ static void sweep(struct registry *registry, struct list *ended)
 		registry->statistics.refused += late;
 		end_wait(registry, wait, ERR_SCHEMA_UNAVAILABLE, &detail, ended);
 	}
+	if (registry_patience_is_over(&registry->patience, is_exceeded(registry), now_us,
+				      registry->settings->wait_ms * 1000))
+		end_exceeding(registry, ended);
 	LIST_FOREACH_SAFE (node, &registry->due) {
 		struct registry_lookup *lookup = container_of(node, struct registry_lookup, node);
 		if (!is_wanted(lookup, now_us))

@@ -9,7 +9,9 @@
  * when it is that one that fails.
  *
  * Events wait (registry_await) within limits of number, bytes and time, and each of their partitions within
- * the number of gaps that its completion map can hold.
+ * the number of gaps that its completion map can hold. Only while an answer is awaited for the first time
+ * more may wait, until a request fails or for as long as one may last (registry_patience.h): what holds their
+ * credits holds up whatever else comes for so long.
  */
 #pragma once
 

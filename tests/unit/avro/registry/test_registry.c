@@ -255,6 +255,63 @@ static void test_who_comes_again_in_vain(void **state)
 	assert_int_equal(atomic_load(&wrong), 0);
 }
 
+static atomic_size_t gone;
+static struct registry_wait *last_to_stay;
+
+static void leave(struct registry_wait *wait)
+{
+	bool early = wait <= last_to_stay;
+	atomic_fetch_add(&wrong, wait->err != (early ? ERR_SHUTTING_DOWN : ERR_SCHEMA_UNAVAILABLE));
+	atomic_fetch_add(&gone, 1);
+}
+
+/* Five wait for that name where two may: the three that came last go once it has failed for the first time,
+ * whether it was answered otherwise or in no time; and from then on one more is refused at once. */
+static void exceed(uint32_t id, bool per_partition)
+{
+	_cleanup_(codec_cleanup) struct codec *codec = NULL;
+	enum { STAY = REGISTRY_WAITING_PER_PARTITION, GO = 3 };
+	static struct registry_wait crowd[STAY + GO + 1];
+	const size_t stay = per_partition ? STAY : 2;
+	const char *const urls[] = { server.url };
+	const struct registry_settings settings = { .urls = urls,
+						    .urls_count = 1,
+						    .timeout_ms = 500,
+						    .wait_ms = 60000,
+						    .max_waiting_events = per_partition ? 2 * STAY : 2,
+						    .max_waiting_bytes = 1 << 20,
+						    .max_schemas = NAMES };
+	assert_int_equal(codec_new(&(const struct codec_options){ .max_named = NAMES }, &codec, NULL),
+			 ERR_OK);
+	atomic_store(&gone, 0);
+	last_to_stay = &crowd[stay - 1];
+	registry = registry_start(&settings, codec);
+	for (size_t i = 0; i <= stay + GO; i++)
+		crowd[i] = (struct registry_wait){
+			.name = { .id = id }, .bytes = 10, .partition = 3, .done = leave
+		};
+	for (size_t i = 0; i < stay + GO; i++)
+		assert_int_equal(registry_await(registry, &crowd[i]), REGISTRY_WAITS);
+	while (atomic_load(&gone) < GO)
+		usleep(1000);
+	assert_int_equal(registry_await(registry, &crowd[stay + GO]), REGISTRY_REFUSES);
+	assert_int_equal(crowd[stay + GO].err, ERR_SCHEMA_UNAVAILABLE);
+	assert_non_null(
+		strstr(crowd[stay].detail.message, per_partition ? "completion map" : "max_waiting_events"));
+	assert_int_equal(registry_give_up(registry), stay);
+	registry_stop(registry);
+	assert_int_equal(atomic_load(&gone), stay + GO);
+	assert_int_equal(atomic_load(&wrong), 0);
+}
+
+static void test_limits_of_waiting(void **state)
+{
+	(void)state;
+	exceed(FAILS, false);
+	exceed(FAILS, true);
+	exceed(SILENT + 2, false);
+}
+
 static int start(void **state)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -284,6 +341,7 @@ int main(void)
 		cmocka_unit_test(test_who_comes_again),
 		cmocka_unit_test(test_who_comes_again_in_vain),
 		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_limits_of_waiting),
 	};
 	return cmocka_run_group_tests(tests, start, stop);
 }
