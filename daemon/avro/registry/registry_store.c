@@ -151,6 +151,20 @@ void registry_store_read(const struct registry_store *store, size_t most, regist
 	closedir(folder);
 }
 
+bool registry_store_find(const struct registry_store *store, const struct schema_name *name,
+			 struct buf *schema)
+{
+	_cleanup_(buf_free) struct buf content = BUF_INIT;
+	char key[NAME_BYTES];
+	if (!store)
+		return false;
+	name_key(name, key);
+	bool found = read_file(store, key, &content);
+	if (found)
+		buf_append_str(schema, buf_str(&content));
+	return found;
+}
+
 err_t registry_store_write(const struct registry_store *store, const struct schema_name *name, str_t schema,
 			   struct err_detail *detail)
 {

@@ -23,6 +23,12 @@ typedef void registry_stored_fn(void *context, const struct schema_name *name, s
 void registry_store_read(const struct registry_store *store, size_t most, registry_stored_fn *found,
 			 void *context);
 
+/* Appends the schema that is kept of a name. False: there is none, or it is not as it was written, or nobody
+ * may read it here. Changes nothing on the disk, and may be another process than the one that keeps them, at
+ * any time. */
+bool registry_store_find(const struct registry_store *store, const struct schema_name *name,
+			 struct buf *schema);
+
 /* ERR_IO: the detail says why. */
 err_t registry_store_write(const struct registry_store *store, const struct schema_name *name, str_t schema,
 			   struct err_detail *detail);

@@ -4,7 +4,11 @@
 #include "common/log.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const char *const urls[] = { "http://a", "http://b" };
 
@@ -120,6 +124,137 @@ static void test_ids(void **state)
 	assert_int_equal(rmdir(folder), 0);
 }
 
+/* ---- by a process that may only look ---- */
+
+static const struct schema_name seven = { .id = 7 };
+static char the_file[512]; /* of the only schema */
+
+static void note_path(const char *path)
+{
+	snprintf(the_file, sizeof the_file, "%s", path);
+}
+
+static void grow(const char *path)
+{
+	assert_int_equal(truncate(path, (off_t)REGISTRY_STORED_MAX + 4096), 0);
+}
+
+static void empty(const char *path)
+{
+	assert_int_equal(truncate(path, 0), 0);
+}
+
+static void make_pipe(const char *path)
+{
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+}
+
+static void make_link(const char *path)
+{
+	char target[600];
+	snprintf(target, sizeof target, "%s.target", path);
+	assert_int_equal(rename(path, target), 0);
+	assert_int_equal(symlink(target, path), 0);
+}
+
+static void make_folder(const char *path)
+{
+	unlink(path);
+	assert_int_equal(mkdir(path, 0700), 0);
+}
+
+/* That of another name, whole. */
+static void swap(const char *path)
+{
+	char other[512];
+	snprintf(other, sizeof other, "%.*s8", (int)strlen(path) - 1, path);
+	assert_int_equal(rename(other, path), 0);
+}
+
+static void remove_all(const char *path)
+{
+	if (remove(path) != 0)
+		fail_msg("%s", path);
+}
+
+static void test_finding_changes_nothing(void **state)
+{
+	(void)state;
+	static void (*const spoilers[])(const char *) = { spoil,     cut,	grow,	     empty,
+							  make_pipe, make_link, make_folder, swap };
+	const struct schema_name eight = { .id = 8 },
+				 guid = { .by_guid = true, .guid = "0123456789abcde\x66" };
+	char folder[] = "/tmp/assayd-store.XXXXXX";
+	unsigned warnings = 0;
+	assert_non_null(mkdtemp(folder));
+	log_set_sink(ignore, &warnings);
+	struct registry_store *store = registry_store_new(folder, urls, 2),
+			      *other = registry_store_new(folder, urls, 1);
+	for (size_t i = 0; i < sizeof spoilers / sizeof *spoilers; i++) {
+		struct stat before, after;
+		_cleanup_(buf_free) struct buf text = BUF_INIT;
+		assert_int_equal(registry_store_write(store, &seven, STR("\"int\""), NULL), ERR_OK);
+		each_file(folder, note_path);
+		assert_int_equal(registry_store_write(store, &eight, STR("\"long\""), NULL), ERR_OK);
+		assert_true(registry_store_find(store, &eight, &text));
+		assert_true(registry_store_find(store, &seven, &text));
+		assert_string_equal(text.data, "\"long\"\"int\"");
+		assert_false(registry_store_find(other, &seven, &text));
+		assert_false(registry_store_find(store, &guid, &text));
+		spoilers[i](the_file);
+		assert_int_equal(lstat(the_file, &before), 0);
+		assert_false(registry_store_find(store, &seven, &text));
+		assert_string_equal(text.data, "\"long\"\"int\"");
+		assert_int_equal(lstat(the_file, &after), 0);
+		assert_true(before.st_ino == after.st_ino && before.st_size == after.st_size &&
+			    before.st_mode == after.st_mode);
+		each_file(folder, remove_all);
+	}
+	assert_int_equal(warnings, 0);
+	log_set_sink(NULL, NULL);
+	registry_store_free(store);
+	registry_store_free(other);
+	assert_int_equal(rmdir(folder), 0);
+}
+
+/* Another process replaces what is looked for: it is the one or the other, whole. */
+static void test_finding_beside_the_writer(void **state)
+{
+	(void)state;
+	char folder[] = "/tmp/assayd-store.XXXXXX";
+	_cleanup_(buf_free) struct buf small = BUF_INIT, large = BUF_INIT;
+	unsigned seen_small = 0, seen_large = 0;
+	int status;
+	assert_non_null(mkdtemp(folder));
+	buf_append_text(&small, "\"int\"");
+	while (large.len < 100000)
+		buf_append_text(&large, "\"long\" ");
+	struct registry_store *store = registry_store_new(folder, urls, 2);
+	assert_int_equal(registry_store_write(store, &seven, buf_str(&small), NULL), ERR_OK);
+	pid_t writer = fork();
+	assert_true(writer >= 0);
+	if (writer == 0) {
+		for (unsigned i = 0;; i++)
+			if (registry_store_write(store, &seven, buf_str(i % 2 ? &small : &large), NULL))
+				_exit(1);
+	}
+	for (unsigned i = 0; i < 1000000 && (i < 200 || seen_small < 20 || seen_large < 20); i++) {
+		_cleanup_(buf_free) struct buf text = BUF_INIT;
+		assert_true(registry_store_find(store, &seven, &text));
+		seen_small += text.len == small.len && memcmp(text.data, small.data, small.len) == 0;
+		seen_large += text.len == large.len && memcmp(text.data, large.data, large.len) == 0;
+		assert_int_equal(seen_small + seen_large, i + 1);
+	}
+	assert_int_equal(waitpid(writer, &status, WNOHANG), 0); /* it writes still */
+	kill(writer, SIGKILL);
+	waitpid(writer, &status, 0);
+	assert_true(seen_small >= 20 && seen_large >= 20);
+	registry_store_free(store);
+	each_file(folder, remove_all);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 static void test_no_directory(void **state)
 {
 	(void)state;
@@ -129,6 +264,7 @@ static void test_no_directory(void **state)
 	registry_store_read(NULL, 10, note, &found);
 	assert_int_equal(registry_store_write(NULL, &id, STR("\"int\""), NULL), ERR_OK);
 	assert_int_equal(registry_store_id(NULL, "s", STR("x")), 0);
+	assert_false(registry_store_find(NULL, &id, NULL));
 }
 
 int main(void)
@@ -136,6 +272,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_schemas),
 		cmocka_unit_test(test_ids),
+		cmocka_unit_test(test_finding_changes_nothing),
+		cmocka_unit_test(test_finding_beside_the_writer),
 		cmocka_unit_test(test_no_directory),
 	};
 	return cmocka_run_group_tests_name("registry_store", tests, NULL, NULL);
