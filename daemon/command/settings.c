@@ -1,8 +1,7 @@
 #include "command/settings.h"
 
-#include "common/clock.h"
-
-#include <pthread.h>
+#include "command/teacher.h"
+#include "command/unit.h"
 
 /* One is cast to the other. */
 _Static_assert((int)CONFIG_POSTGRESQL == (int)TARGET_POSTGRESQL && (int)CONFIG_SQLITE == (int)TARGET_SQLITE &&
@@ -15,9 +14,6 @@ _Static_assert((int)CONFIG_JUDGES_MAX == (int)JUDGE_MEMBERS_MAX, "as many judges
 
 /* Calls that may wait for a worker process of a target, beyond which a target counts as overloaded. */
 enum { TARGET_QUEUE_LIMIT = 8192 };
-
-/* After which a command asks a registry again that could not be asked. */
-#define ASK_AGAIN_US INT64_C(10000000)
 
 /* librdkafka 2.0.2 looks once a second whether a full queue has room: less than what is scored in that time
  * would hold up the rest. */
@@ -157,94 +153,65 @@ enum wire_format settings_output(const struct config *config)
 	return WIRE_SINGLE_OBJECT;
 }
 
-static err_t learn_id(const struct config *config, struct codec *codec, enum record_id record,
-		      struct err_detail *detail)
+static err_t learn_id(const struct config *config, const struct registry_settings *registry, bool keeps,
+		      struct codec *codec, enum record_id record, struct err_detail *detail)
 {
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	const char *subject = settings_subject(config, record, arena);
 	uint32_t id;
 	err_t err =
-		registry_written_id(settings_registry(config, arena), settings_subject(config, record, arena),
-				    record, config->registry.may_register, &id, detail);
-	if (!err)
-		codec_set_written_id(codec, record, id);
-	return err;
+		registry_written_id(registry, subject, record, config->registry.may_register, &id, detail);
+	if (err)
+		return err;
+	codec_set_written_id(codec, record, id);
+	if (keeps)
+		registry_keep_written_id(registry, subject, record, id);
+	return ERR_OK;
 }
 
 err_t settings_written_ids(const struct config *config, struct codec *codec, struct err_detail *detail)
 {
-	err_t err = learn_id(config, codec, RECORD_SCORED, detail);
-	return err ? err : learn_id(config, codec, RECORD_ADVISORY, detail);
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	const struct registry_settings *registry = settings_registry(config, arena);
+	err_t err = learn_id(config, registry, true, codec, RECORD_SCORED, detail);
+	return err ? err : learn_id(config, registry, true, codec, RECORD_ADVISORY, detail);
 }
 
-/* Asks for schemas on behalf of a command's codec. A registry that cannot be asked is left alone for a while:
- * a command that reads a million records would take for ever. */
-struct teacher {
-	struct arena *arena;
-	const struct registry_settings *settings;
-	struct codec *codec;
-	pthread_mutex_t mutex; /* guards what follows */
-	err_t err;	       /* of a registry that could not be asked */
-	int64_t failed_us;     /* when that was */
-	struct err_detail detail;
-};
-
-static err_t teach(const struct schema_name *name, void *context, struct err_detail *detail)
+/* The same with the state directory of the daemon on this host, which its unit may say instead of its
+ * configuration. */
+static const struct registry_settings *registry_of_daemon(const struct config *config, struct arena *arena)
 {
-	struct teacher *teacher = context;
-	struct err_detail reason = { "" };
-	pthread_mutex_lock(&teacher->mutex);
-	if (teacher->err && clock_monotonic_us() - teacher->failed_us > ASK_AGAIN_US)
-		teacher->err = ERR_OK;
-	err_t err = teacher->err;
-	if (!err)
-		err = codec_knows_named(teacher->codec, name)
-			      ? ERR_OK
-			      : registry_teach(teacher->settings, teacher->codec, name, &reason);
-	else
-		reason = teacher->detail;
-	if (err == ERR_SCHEMA_UNAVAILABLE && !teacher->err) {
-		teacher->failed_us = clock_monotonic_us();
-		teacher->err = err;
-		teacher->detail = reason;
-	}
-	pthread_mutex_unlock(&teacher->mutex);
-	return err ? err_fail(detail, err, "%s", err_message(err, &reason)) : ERR_OK;
-}
-
-static void release_teacher(void *context)
-{
-	struct teacher *teacher = context;
-	pthread_mutex_destroy(&teacher->mutex);
-	arena_free(teacher->arena);
+	const struct registry_settings *registry = settings_registry(config, arena);
+	struct unit unit;
+	if (!registry || registry->state_directory)
+		return registry;
+	struct registry_settings *settings = ARENA_NEW(arena, struct registry_settings);
+	unit_read(arena, &unit);
+	*settings = *registry;
+	settings->state_directory = unit.file ? unit.state_directory : NULL;
+	return settings;
 }
 
 err_t settings_codec(const struct config *config, size_t max_message_bytes, bool writes,
 		     struct codec **ret_codec, struct err_detail *detail)
 {
-	struct arena *arena = arena_new();
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	_cleanup_(codec_cleanup) struct codec *codec = NULL;
-	struct teacher *teacher = ARENA_NEW(arena, struct teacher);
-	teacher->arena = arena;
-	teacher->settings = settings_registry(config, arena);
-	const struct codec_options options = {
-		.output = writes ? settings_output(config) : WIRE_SINGLE_OBJECT,
-		.schema_directory = config->kafka.schema_directory,
-		.max_event_bytes = max_message_bytes,
-		.max_named = teacher->settings ? teacher->settings->max_schemas : 0
-	};
+	const struct registry_settings *registry = registry_of_daemon(config, arena);
+	const struct codec_options options = { .output =
+						       writes ? settings_output(config) : WIRE_SINGLE_OBJECT,
+					       .schema_directory = config->kafka.schema_directory,
+					       .max_event_bytes = max_message_bytes,
+					       .max_named = registry ? registry->max_schemas : 0 };
 	err_t err = codec_new(&options, &codec, detail);
-	if (err) {
-		arena_free(arena);
+	if (!err && options.output == WIRE_CONFLUENT)
+		err = learn_id(config, registry, false, codec, RECORD_QUERY, detail);
+	if (err)
 		return err;
-	}
-	pthread_mutex_init(&teacher->mutex, NULL);
-	teacher->codec = codec;
-	codec_set_resolver(codec, teacher->settings ? teach : NULL, teacher, release_teacher);
-	if (options.output == WIRE_CONFLUENT)
-		err = learn_id(config, codec, RECORD_QUERY, detail);
-	if (!err)
-		*ret_codec = TAKE_PTR(codec);
-	return err;
+	if (registry)
+		teacher_attach(registry, TAKE_PTR(arena), codec);
+	*ret_codec = TAKE_PTR(codec);
+	return ERR_OK;
 }
 
 static struct sql_policy policy_of(const struct config_target *target, struct arena *arena)

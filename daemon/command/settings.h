@@ -23,13 +23,14 @@ const char *settings_subject(const struct config *config, enum record_id record,
 /* How outputs are framed. */
 enum wire_format settings_output(const struct config *config);
 
-/* Tells the codec the ids that scored records and advisories are written with (registry_written_id). Blocks.
- */
+/* Tells the codec the ids that scored records and advisories are written with (registry_written_id), and
+ * keeps them in the state directory: for the daemon. Blocks. */
 err_t settings_written_ids(const struct config *config, struct codec *codec, struct err_detail *detail);
 
-/* A codec for a command, which asks the registry, where one is configured, for schemas when messages name
- * them; with kafka.wire_format, if `writes`, for events. The configuration outlives it. As codec_new, and as
- * registry_written_id. Blocks. */
+/* A codec for a command, which looks for the schemas that messages name, where a registry is configured,
+ * among those that the daemon on this host has kept, and asks the registry for others; with
+ * kafka.wire_format, if `writes`, for events. Writes nothing to the disk. The configuration outlives it. As
+ * codec_new, and as registry_written_id. Blocks. */
 err_t settings_codec(const struct config *config, size_t max_message_bytes, bool writes,
 		     struct codec **ret_codec, struct err_detail *detail);
 

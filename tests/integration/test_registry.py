@@ -3,10 +3,12 @@
 import base64
 import concurrent.futures
 import json
+import pathlib
 import re
 import struct
 import subprocess
 import time
+import urllib.parse
 import uuid
 
 import pytest
@@ -330,10 +332,14 @@ def test_what_is_wrong_with_tls_and_logins_is_told_and_mended(registry, kafka, t
 
 
 def test_outputs_are_read_by_confluents_deserializer(rig, registry, topics):
-    """Only once their schemas are registered, which the start waits for and `check` tells; commands read and write the form."""
+    """Only once their schemas are registered, which the start waits for and `check` tells; commands read and write the form,
+    and read on while the registry is away."""
     rig.topics = topics(1)
     settings = rig.topics.settings(rig.kafka, wire_format="confluent")
-    daemon = rig.make({"kafka": settings, "registry": {"urls": (registry.url,)}, "pipeline": {"workers": 2}})
+    parts = urllib.parse.urlsplit(registry.url)
+    link = Link(parts.port)
+    url = parts._replace(netloc=f"127.0.0.1:{link.port}").geturl()
+    daemon = rig.make({"kafka": settings, "registry": {"urls": (url,)}, "pipeline": {"workers": 2}})
     daemon.start(ready_timeout=None)
     assert f"{rig.topics.scored}-value" in wait_for(lambda: daemon.status(), "registry.register")
     status, said = command(daemon, "check")
@@ -361,10 +367,48 @@ def test_outputs_are_read_by_confluents_deserializer(rig, registry, topics):
     assert status == 0 and "by-hand" in said
     status, said = command(daemon, "check")
     assert f"subject {rig.topics.input}-value" in said and f"ok      schema registry, subject {rig.topics.scored}-value" in said, said
-    daemon.terminate()
-    daemon.config["registry"]["urls"] = (f"http://127.0.0.1:{free_port()}",)  # where nobody answers: the same as a registry that is away
-    daemon.write_config()
+    link.refuse()
+    what_the_daemon_has_kept_is_read(daemon)
     nothing_is_called_damaged(rig, daemon)
+    link.close()
+
+
+def files_of(folder):
+    return {path.name: (path.stat().st_ino, path.stat().st_mtime_ns, path.read_bytes()) for path in pathlib.Path(folder).iterdir()}
+
+
+def keep_in(daemon, folder):
+    """Where commands look for what the daemon keeps; None: nobody says it."""
+    daemon.config["pipeline"] = {**daemon.config["pipeline"], "state_directory": folder}
+    daemon.write_config()
+
+
+def what_the_daemon_has_kept_is_read(daemon):
+    """By commands on its host, which change nothing there; not what was kept of another registry, nor what is damaged."""
+    keep_in(daemon, daemon.state)
+    kept = files_of(daemon.state)
+    for arguments, text in ((("tail", "--once"), "by-hand"), (("tail", "advisories", "--once"), "WITHHOLD"), (("show", "by-hand"), "by-hand"),
+                            (("audit", "recompute", "--topic"), "4 records"), (("calibration", "--replay-topic"), "4 records")):
+        status, said = command(daemon, *arguments)
+        assert status == 0 and text in said and "cannot be read" not in said, (arguments, status, said)
+    assert files_of(daemon.state) == kept
+    for change in (lambda text: text[:-1], lambda text: text.replace(b"-schema 1 ", b"-schema 2 ", 1), lambda text: b""):
+        for name, (_, _, text) in kept.items():
+            if "-id-" in name:
+                pathlib.Path(daemon.state, name).write_bytes(change(text))
+        damaged = files_of(daemon.state)
+        status, said = command(daemon, "tail", "--once")
+        assert status == 69 and f"the daemon has not kept it in {daemon.state}" in said, said
+        assert files_of(daemon.state) == damaged
+    for name, (_, _, text) in kept.items():
+        pathlib.Path(daemon.state, name).write_bytes(text)
+    urls = daemon.config["registry"]["urls"]
+    daemon.config["registry"]["urls"] = (f"http://127.0.0.1:{free_port()}",)  # another one, whose ids mean other schemas
+    keep_in(daemon, daemon.state)
+    status, said = command(daemon, "tail", "--once")
+    assert status == 69 and f"the daemon has not kept it in {daemon.state}" in said, said
+    daemon.config["registry"]["urls"] = urls
+    keep_in(daemon, None)
 
 
 def nothing_is_called_damaged(rig, daemon):
@@ -374,6 +418,7 @@ def nothing_is_called_damaged(rig, daemon):
         status, said = command(daemon, *arguments)
         assert status == 69 and said.count("the schema registry: ") == 1 and count in said and "cannot be read now: " in said, (arguments, said)
         assert "no such message" not in said and "no scored record" not in said, (arguments, said)
+        assert "where the daemon runs, root and its user can read the schemas that it has kept" in said, (arguments, said)
     with subprocess.Popen([BINARY, "tail", "--config", daemon.config_file], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as following:
         assert "cannot be read now" in following.stderr.readline()
         rig.kafka.produce(rig.topics.scored, [{"value": b"rubbish"}])
@@ -455,6 +500,14 @@ def test_the_calibration_waits_for_schemas(kafka, topics, postgres, calibration_
     assert "assayd_calibration_skipped_total 0" in daemon.get("/metrics")[1]
     status, verified = command(daemon, "calibration", "--verify")
     assert status == 0 and ", 0 differ" in verified and "0 records skipped" in verified, verified
+    link.refuse()
+    status, refused = command(daemon, "calibration", "--verify")
+    assert status == 69 and "cannot be read now" in refused, refused
+    keep_in(daemon, daemon.state)
+    status, again = command(daemon, "calibration", "--verify")
+    assert status == 0 and again.splitlines()[-1] == verified.splitlines()[-1] and "0 records skipped" in again, again
+    keep_in(daemon, None)
+    link.accept()
     honest, front.answer = front.answer, lambda handler: handler.say(404, b"")  # as a server without this API does: nobody waits for it for ever
     kafka.produce(rig.topics.feedback, [{"value": FRAME.pack(0, 12345) + b"?", "partition": 0},
                                         {"value": json.dumps({"event_id": held[2], "correct": True}), "partition": 0}])

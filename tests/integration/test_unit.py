@@ -1,6 +1,7 @@
 """The unit as it is installed, under a real systemd: start, reload, stop, and what the service manager does about faults."""
 
 import base64
+import json
 import os
 import pathlib
 import re
@@ -11,6 +12,7 @@ import pytest
 
 import events
 import manual
+import schema_registry
 from conftest import required
 from machine import ETC, Machine, Service
 from servers import Kafka
@@ -78,12 +80,24 @@ def test_the_unit_is_right_and_confined(machine):
 
 
 def test_start_score_stop(rig, machine, service):
-    unit = service()
+    """Once the registry that has named the records' schemas is away, root reads them by what the unit's directory has."""
+
+    def know_all(handler):
+        handler.rfile.read(int(handler.headers["Content-Length"]))
+        handler.say(200, {"id": 1 + (rig.topics.advisory in handler.path)})
+
+    registry = schema_registry.ScriptedRegistry(know_all)
+    unit = service(kafka={"wire_format": "confluent"}, registry={"urls": (registry.url,)})
     assert unit.show("ActiveState") == "active"
     unit.wait(lambda: unit.show("StatusText").startswith("Scored 0"), "its status line")
     assert machine.run("ps", "-o", "user=", "-p", str(unit.pid())) == "assayd"
-    record = score_one(rig, 1)
-    assert record["result_validation"]["score"] == 1.0, "its target was reached"
+    rig.send([events.message(events.event(WARNED, target="shop", ground_truth={"sql": WARNED}))])
+    rig.kafka.read(rig.topics.scored, 1)
+    registry.close()
+    tail = ("assayd", "tail", "--once", "--json", "--config", f"{ETC}/assayd.conf")
+    assert json.loads(machine.run(*tail))["result_validation"]["score"] == 1.0, "its target was reached"
+    said = machine.run("setpriv", "--reuid=nobody", "--regid=assayd", "--clear-groups", *tail, expect=69)
+    assert "run as root or as the daemon's user to read the schemas that it has kept in /var/lib/assayd" in said
     unit.systemctl("stop")
     assert (unit.show("ActiveState"), unit.show("Result"), unit.show("ExecMainStatus")) == ("inactive", "success", "0")
     assert machine.run("pgrep", "-u", "assayd", expect=1) == "", "nothing is left behind"

@@ -917,7 +917,9 @@ static void learn_kept(void *context, const struct schema_name *name, str_t sche
 	struct registry *registry = context;
 	struct err_detail detail = { "" };
 	char text[SCHEMA_NAME_SIZE];
-	err_t err = codec_learn_named(registry->codec, name, schema, &detail);
+	err_t err = codec_knows_named(registry->codec, name) /* it writes with it */
+			    ? ERR_OK
+			    : codec_learn_named(registry->codec, name, schema, &detail);
 	framing_name_text(name, text);
 	if (err)
 		log_warning("%s of the registry, which was kept, is asked for again: %s", text,

@@ -203,12 +203,22 @@ err_t registry_written_id(const struct registry_settings *settings, const char *
 	struct registry_store *store =
 		registry_store_new(settings->state_directory, settings->urls, settings->urls_count);
 	err_t err = find_id(settings, subject, record, may_register, ret_id, detail);
-	if (!err)
-		registry_store_write_id(store, subject, schema, *ret_id, NULL);
 	if (err == ERR_SCHEMA_UNAVAILABLE && (*ret_id = registry_store_id(store, subject, schema)))
 		err = ERR_OK;
 	registry_store_free(store);
 	return err;
+}
+
+void registry_keep_written_id(const struct registry_settings *settings, const char *subject,
+			      enum record_id record, uint32_t id)
+{
+	const struct schema_name name = { .id = id };
+	str_t schema = builtin_schema(record);
+	struct registry_store *store =
+		registry_store_new(settings->state_directory, settings->urls, settings->urls_count);
+	registry_store_write_id(store, subject, schema, id, NULL);
+	registry_store_write(store, &name, schema, NULL);
+	registry_store_free(store);
 }
 
 /* ---- schemas ---- */

@@ -26,12 +26,16 @@ err_t registry_look(const struct registry_settings *settings, const char *subjec
 		    struct registry_standing *ret_standing, struct err_detail *detail);
 
 /* The id by which records are to be written: the registered one, or, with `may_register`, one that is made
- * now, if the subject's schemas are compatible; one that is known from before, while the registry cannot be
- * asked. ERR_SCHEMA_UNAVAILABLE; ERR_SCHEMA_UNKNOWN, ERR_SCHEMA_INCOMPATIBLE: the detail says how to mend
- * it. */
+ * now, if the subject's schemas are compatible; one that was kept, while the registry cannot be asked.
+ * ERR_SCHEMA_UNAVAILABLE; ERR_SCHEMA_UNKNOWN, ERR_SCHEMA_INCOMPATIBLE: the detail says how to mend it. */
 err_t registry_written_id(const struct registry_settings *settings, const char *subject,
 			  enum record_id record, bool may_register, uint32_t *ret_id,
 			  struct err_detail *detail);
+
+/* Keeps that id in the state directory for starts while the registry is away, and the compiled-in schema
+ * under it, so that commands can read then what was written. By the daemon alone. */
+void registry_keep_written_id(const struct registry_settings *settings, const char *subject,
+			      enum record_id record, uint32_t id);
 
 /* The schema of the newest version of a subject, with all that it refers to, appended. ERR_SCHEMA_UNKNOWN:
  * there is none. */
