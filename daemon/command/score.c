@@ -34,11 +34,9 @@ static void render_error(const struct event *event, struct buf *out)
 				   "message", event->dead_detail.ptr, event->dead_detail.len, "line",
 				   (json_int_t)event->sequence);
 	char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
-	if (text)
-		buf_append_text(out, text);
-	else /* the detail quotes bytes that are no text */
-		buf_printf(out, "{\"error\":{\"code\":\"%s\",\"message\":\"%s\"},\"line\":%" PRIu64 "}",
-			   err_name(event->dead_reason), err_text(event->dead_reason), event->sequence);
+	if (!text)
+		abort();
+	buf_append_text(out, text);
 	buf_append_char(out, '\n');
 	free(text);
 	json_decref(object);

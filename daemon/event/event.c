@@ -2,6 +2,7 @@
 
 #include "avro/framing.h"
 #include "common/clock.h"
+#include "common/terminal.h"
 #include "event/context.h"
 
 #include <assert.h>
@@ -84,7 +85,9 @@ void event_set_step(struct event *event, enum step step)
 
 void event_kill(struct event *event, err_t reason, const char *detail)
 {
+	_cleanup_(buf_free) struct buf shown = BUF_INIT;
 	event_set_step(event, STEP_DEAD);
 	event->dead_reason = reason;
-	event->dead_detail = str_from(arena_strdup(event->arena, detail));
+	terminal_append(&shown, str_from(detail));
+	event->dead_detail = arena_str(event->arena, buf_str(&shown));
 }

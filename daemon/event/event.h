@@ -76,5 +76,6 @@ size_t event_held_bytes(const struct event *event);
 /* The only way in which a step changes; a transition that is not in the table aborts the process. */
 void event_set_step(struct event *event, enum step step);
 
-/* Makes the event a dead letter. */
+/* Makes the event a dead letter. Of the detail, some of which may be foreign, what a terminal would obey and
+ * what is no UTF-8 become escapes. */
 void event_kill(struct event *event, err_t reason, const char *detail);

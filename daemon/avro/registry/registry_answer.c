@@ -1,5 +1,7 @@
 #include "avro/registry/registry_answer.h"
 
+#include "common/terminal.h"
+
 #include <jansson.h>
 
 enum { MESSAGE_BYTES = 200 };
@@ -24,10 +26,15 @@ static str_t text_of(const json_t *json)
 	return json_is_string(json) ? (str_t){ json_string_value(json), json_string_length(json) } : STR_NONE;
 }
 
-/* A copy, as the JSON goes. */
+/* A copy, as the JSON goes, of one line that a terminal shows. */
 static str_t excerpt_of(const json_t *json, struct arena *arena)
 {
-	return arena_str(arena, arena_excerpt(arena, text_of(json), MESSAGE_BYTES));
+	_cleanup_(buf_free) struct buf shown = BUF_INIT;
+	str_t text = text_of(json);
+	if (!str_present(text))
+		return text;
+	terminal_append(&shown, arena_excerpt(arena, text, MESSAGE_BYTES));
+	return arena_str(arena, arena_excerpt(arena, buf_str(&shown), MESSAGE_BYTES));
 }
 
 static err_t read_references(const json_t *list, struct arena *arena, struct registry_document *document,

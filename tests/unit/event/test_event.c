@@ -88,11 +88,26 @@ static void a_transaction_holds_copies(void **state)
 	stages_end(&stages);
 }
 
+/* It goes into a header and to people's terminals, whatever was quoted in it. */
+static void a_detail_is_one_line_of_text(void **state)
+{
+	struct stages stages;
+	(void)state;
+	stages_begin(&stages);
+	struct event *event = stages_event(&stages, "{}");
+	event_kill(event, ERR_JSON_SHAPE, "\x1b[2Jsql\n\xff: unknown field");
+	assert_string_equal(event->dead_detail.ptr, "\\u001b[2Jsql\\n\\xff: unknown field");
+	assert_int_equal(event->dead_detail.len, strlen(event->dead_detail.ptr));
+	stages_event_free(event);
+	stages_end(&stages);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_to_come_counts_from_the_start),
 		cmocka_unit_test(a_transaction_holds_copies),
+		cmocka_unit_test(a_detail_is_one_line_of_text),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
