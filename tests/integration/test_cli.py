@@ -18,6 +18,7 @@ import pytest
 
 import certificates
 import events
+import schema_registry
 from daemon import BINARY, config_text, free_port
 from judge_server import Answer
 
@@ -375,15 +376,40 @@ def test_check_of_servers_that_say_nothing_says_what_to_look_at(config_file):
             "kafka": {"bootstrap_servers": f"127.0.0.1:{port}"},
             "targets": ({"name": "pg", "engine": "postgresql", "dsn": f"host=127.0.0.1 port={port} user=a"},
                         {"name": "my", "engine": "mariadb", "dsn": f"host=127.0.0.1 port={port} user=a"}),
+            "registry": {"urls": (f"http://127.0.0.1:{port}",), "timeout_ms": 1000},
             "judge": {"provider": "openai", "base_url": f"http://127.0.0.1:{port}/v1", "model": "m", "timeout_ms": 2000},
             "calibration": {"dsn": f"host=127.0.0.1 port={port} user=a"}}))
     errors = found(done, "error")
     for line, part in zip(errors, (
             "check whether the broker hangs", "whether the server hangs", "check whether the server hangs",
             f"no answer from http://127.0.0.1:{port}/v1 within 2000 ms (judge.timeout_ms)",
-            "whether the server hangs")):
+            "whether the server hangs", "see whether it hangs (its log)")):
         assert part in line, done
-    assert len(errors) == 5, done
+    assert len(errors) == 6, done
+
+
+def test_check_says_what_answers_in_place_of_a_registry(config_file):
+    """A page of something else, whatever its status, and a registry that fails: all of them at once, as addresses of one."""
+    page, failed = (b"<html>\n", "text/html; charset=utf-8"), (b'{"error_code": 50001, "message": "store\\u001b[2J"}', "application/json")
+    answers = {
+        (200, page): "what answers there is no schema registry (HTTP 200, text/html; charset=utf-8); correct registry.urls",
+        (404, page): "it answers HTTP 404, text/html; charset=utf-8; what answers there is no schema registry: correct registry.urls",
+        (501, page): "see the log of the registry, and of a proxy before it, or correct registry.urls",
+        (500, failed): "it answers HTTP 500, store\\u001b[2J; see the log of the registry",
+    }
+
+    def answering(status, body, kind):
+        return schema_registry.ScriptedRegistry(lambda handler: handler.say(status, body, kind=kind))
+
+    servers = [answering(status, *answer) for status, answer in answers]
+    done = assayd("check", "--config", config_file({"kafka": {"bootstrap_servers": f"127.0.0.1:{free_port()}"},
+                                                    "registry": {"urls": tuple(server.url for server in servers)}}))
+    for server in servers:
+        server.close()
+    errors = [line for line in found(done, "error") if line.startswith("schema registry ")]
+    for line, said in zip(errors, answers.values()):
+        assert line.endswith(said), done
+    assert len(errors) == len(answers), done
 
 
 def tls_mistakes(folder):

@@ -124,6 +124,12 @@ static const char *mend_of_fault(const char *fault)
 		{ "wrong version number", "it has no TLS there: write http:// in registry.urls" },
 		{ "Empty reply", "it may want https://: mend registry.urls" },
 		{ "HTTP/0.9", "this is no HTTP server: mend registry.urls" },
+		{ "imed out",
+		  "see whether it hangs (its log), whether host and port in registry.urls are right, and "
+		  "whether a firewall stands between; registry.timeout_ms is the deadline" },
+		{ "Timeout was reached",
+		  "see whether host and port in registry.urls are right, and whether a firewall stands "
+		  "between" },
 		{ "resolve host", "mend the name in registry.urls, or the name service" },
 		{ "onnect to", "start it, or mend registry.urls" },
 	};
@@ -131,6 +137,41 @@ static const char *mend_of_fault(const char *fault)
 		if (strstr(fault, mends[i].part))
 			return mends[i].mend;
 	return "";
+}
+
+/* "HTTP 200, text/html" */
+static const char *answer_kind(const struct registry_request *request, struct arena *arena)
+{
+	const char *type = request->content_type;
+	return arena_printf(arena, "HTTP %ld%s%s", request->status, *type ? ", " : "", type).ptr;
+}
+
+void registry_say_foreign(const struct registry_request *request, struct err_detail *detail)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	if (!detail)
+		return;
+	const char *said = arena_strdup(arena, detail->message);
+	err_fail(detail, ERR_SCHEMA_UNAVAILABLE,
+		 "%s%swhat answers there is no schema registry (%s); correct registry.urls", said,
+		 *said ? ": " : "", answer_kind(request, arena));
+}
+
+/* What to do about an answer that is no success; `code`: of a registry's error, 0: it is none of a registry.
+ */
+static const char *mend_of_answer(long status, int64_t code)
+{
+	if (status == 401 || status == 403)
+		return "; see registry.user, password_file, token_file and certificate_file";
+	if (status >= 300 && status < 400)
+		return "; redirects are not followed: set registry.urls to where it leads";
+	if (status == 429)
+		return "; it limits requests: have the limit for this client raised";
+	if (status >= 500)
+		return code == 0 ? "; see the log of the registry, and of a proxy before it, or correct "
+				   "registry.urls"
+				 : "; see the log of the registry";
+	return code == 0 ? "; what answers there is no schema registry: correct registry.urls" : "";
 }
 
 enum registry_outcome registry_failure(const struct registry_request *request, struct err_detail *detail)
@@ -143,15 +184,9 @@ enum registry_outcome registry_failure(const struct registry_request *request, s
 		return request->reached ? REGISTRY_ODD : REGISTRY_UNAVAILABLE;
 	}
 	int64_t code = registry_answer_error(buf_str(&request->answer), arena, &message);
-	const char *hint = "";
-	if (request->status == 401 || request->status == 403)
-		hint = "; see registry.user, password_file, token_file and certificate_file";
-	else if (request->status >= 300 && request->status < 400)
-		hint = "; redirects are not followed: set registry.urls to where it leads";
-	else if (request->status == 404 && code == 0)
-		hint = "; that is no answer of a schema registry's API: see registry.urls";
-	err_fail(detail, ERR_SCHEMA_UNAVAILABLE, "it answers HTTP %ld%s" STR_FMT "%s", request->status,
-		 message.len ? ", " : "", STR_ARG(message), hint);
+	err_fail(detail, ERR_SCHEMA_UNAVAILABLE, "it answers %s%s" STR_FMT "%s",
+		 code ? arena_printf(arena, "HTTP %ld", request->status).ptr : answer_kind(request, arena),
+		 message.len ? ", " : "", STR_ARG(message), mend_of_answer(request->status, code));
 	if (request->status == 404 && code >= 40401 && code <= 40499)
 		return REGISTRY_ABSENT;
 	bool nobody = request->status == 401 || request->status == 403 || request->status == 429 ||
@@ -198,6 +233,8 @@ static enum registry_outcome take_document(struct registry_fetch *fetch,
 	struct document *document = &fetch->documents[fetch->fetched];
 	struct registry_document answer;
 	err_t err = registry_answer_schema(buf_str(&request->answer), fetch->arena, &answer, detail);
+	if (err == ERR_JSON_SYNTAX)
+		registry_say_foreign(request, detail);
 	if (err)
 		return err == ERR_SCHEMA_INCOMPATIBLE ? REGISTRY_REFUSED : REGISTRY_ODD;
 	document->schema = answer.schema;

@@ -37,6 +37,10 @@ enum registry_outcome registry_fetch_take(struct registry_fetch *fetch,
 /* The same of any answer that is no success: ABSENT, UNAVAILABLE or ODD. */
 enum registry_outcome registry_failure(const struct registry_request *request, struct err_detail *detail);
 
+/* Appends to what is said of an answer that it is none of a schema registry, with its status and type, and
+ * how to mend it. */
+void registry_say_foreign(const struct registry_request *request, struct err_detail *detail);
+
 /* The text of the schema, with all that it refers to in it; lives as long as the fetch. */
 str_t registry_fetch_schema(const struct registry_fetch *fetch);
 

@@ -155,7 +155,7 @@ void registry_http_start(struct registry_http *http, struct registry_request *re
 	buf_reset(&request->answer);
 	request->status = 0;
 	request->reached = request->answered = false;
-	request->fault[0] = request->error[0] = '\0';
+	request->fault[0] = request->error[0] = request->content_type[0] = '\0';
 	request->headers = NULL;
 	request->handle = curl_easy_init();
 	must(request->handle && set_request(request->handle, settings, request, url.data));
@@ -181,10 +181,21 @@ void registry_http_cancel(struct registry_http *http, struct registry_request *r
 	release(request);
 }
 
+static void note_content_type(struct registry_request *request)
+{
+	const char *type = NULL;
+	curl_easy_getinfo(request->handle, CURLINFO_CONTENT_TYPE, &type);
+	snprintf(request->content_type, sizeof request->content_type, "%s", type ? type : "");
+	for (char *at = request->content_type; *at; at++)
+		if ((unsigned char)*at < ' ' || (unsigned char)*at >= 0x7f)
+			*at = '?';
+}
+
 static void finish(struct registry_request *request, CURLcode result)
 {
 	curl_off_t sending_us = 0;
 	long status = 0;
+	note_content_type(request);
 	curl_easy_getinfo(request->handle, CURLINFO_PRETRANSFER_TIME_T, &sending_us);
 	curl_easy_getinfo(request->handle, CURLINFO_RESPONSE_CODE, &status);
 	/* with TLS 1.3 a server that does not take our certificate breaks off when it may have the request */

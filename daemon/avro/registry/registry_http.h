@@ -21,6 +21,7 @@ struct registry_request {
 	const char *path;      /* from the address on, as it goes into an URL: "/schemas/ids/7" */
 	const char *body;      /* JSON to post, or NULL: asks for what is there */
 	long status;	       /* of the answer; 0: there is none, and `fault` says why */
+	char content_type[64]; /* of the answer, printable and short, or "" */
 	bool reached;	       /* the server took the request */
 	bool answered;	       /* and answered in time, though maybe with more than fits */
 	struct buf answer;

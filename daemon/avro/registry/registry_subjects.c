@@ -140,9 +140,11 @@ err_t registry_look(const struct registry_settings *settings, const char *subjec
 	err_t err = ask_for(settings, &request, &absent, detail);
 	if (!err && !absent) {
 		standing.id = (uint32_t)registry_answer_number(buf_str(&request.answer), "id");
-		if (!standing.id)
-			err = err_fail(detail, ERR_SCHEMA_UNAVAILABLE,
-				       "the schema registry names no id for %s", subject);
+		if (!standing.id) {
+			err = err_fail(detail, ERR_SCHEMA_UNAVAILABLE, "no id of %s is in the answer",
+				       subject);
+			registry_say_foreign(&request, detail);
+		}
 	}
 	registry_request_free(&request);
 	if (!err && absent)

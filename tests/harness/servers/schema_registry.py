@@ -84,10 +84,10 @@ class ScriptedRegistry:
             def log_message(self, *_arguments):
                 pass
 
-            def say(self, status, body, headers=()):
+            def say(self, status, body, headers=(), kind=TYPE):
                 data = body if isinstance(body, bytes) else json.dumps(body).encode()
                 self.send_response(status)
-                self.send_header("Content-Type", TYPE)
+                self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(data)))
                 for name, value in headers:
                     self.send_header(name, value)

@@ -9,7 +9,7 @@
 
 static struct registry_request answered(long status, const char *body)
 {
-	struct registry_request request = { .status = status, .reached = true };
+	struct registry_request request = { .status = status, .reached = true, .content_type = "text/html" };
 	buf_append_text(&request.answer, body);
 	return request;
 }
@@ -37,17 +37,26 @@ static void test_answers(void **state)
 		  REGISTRY_COMPLETE, "" },
 		{ 200, "{\"schema\": \"x\", \"schemaType\": \"PROTOBUF\"}", REGISTRY_REFUSED, "PROTOBUF" },
 		{ 200, "{\"schema\": 7}", REGISTRY_ODD, "schema" },
-		{ 200, "<html>", REGISTRY_ODD, "JSON" },
+		{ 200, "<html>", REGISTRY_ODD,
+		  "what answers there is no schema registry (HTTP 200, text/html); correct registry.urls" },
 		{ 200, "{\"schema\": \"x\", \"schema\": \"y\"}", REGISTRY_ODD, "duplicate" },
 		{ 200, "{\"schema\": \"x\", \"references\": [{\"name\": \"a\"}]}", REGISTRY_ODD,
 		  "reference" },
 		{ 200, "{\"schema\": \"x\", \"references\": {}}", REGISTRY_ODD, "references" },
 		{ 404, "{\"error_code\": 40403, \"message\": \"Schema not found\"}", REGISTRY_ABSENT,
 		  "Schema not found" },
-		{ 404, "", REGISTRY_ODD, "registry.urls" },
+		{ 404, "", REGISTRY_ODD,
+		  "it answers HTTP 404, text/html; what answers there is no schema registry: correct "
+		  "registry.urls" },
+		{ 405, "<html>", REGISTRY_ODD, "is no schema registry" },
+		{ 418, "{\"error_code\": 41800, \"message\": \"\\u001b[2J\\nshort\"}", REGISTRY_ODD,
+		  "HTTP 418, \\u001b[2J\\nshort" },
 		{ 401, "", REGISTRY_UNAVAILABLE, "registry.user" },
-		{ 429, "", REGISTRY_UNAVAILABLE, "429" },
-		{ 503, "{}", REGISTRY_UNAVAILABLE, "503" },
+		{ 429, "", REGISTRY_UNAVAILABLE, "HTTP 429, text/html; it limits requests" },
+		{ 500, "{\"error_code\": 50001, \"message\": \"store\"}", REGISTRY_UNAVAILABLE,
+		  "it answers HTTP 500, store; see the log of the registry" },
+		{ 503, "{}", REGISTRY_UNAVAILABLE,
+		  "HTTP 503, text/html; see the log of the registry, and of" },
 		{ 302, "", REGISTRY_ODD, "redirects" },
 	};
 	const struct schema_name name = { .id = 7 };
@@ -74,6 +83,9 @@ static void test_no_answer(void **state)
 	snprintf(request.fault, sizeof request.fault, "SSL certificate problem: self-signed certificate");
 	assert_int_equal(registry_failure(&request, &detail), REGISTRY_ODD);
 	assert_non_null(strstr(detail.message, "self-signed certificate; set registry.ca_file"));
+	snprintf(request.fault, sizeof request.fault, "Operation timed out after 1000 milliseconds");
+	assert_int_equal(registry_failure(&request, &detail), REGISTRY_ODD);
+	assert_non_null(strstr(detail.message, "milliseconds; see whether it hangs (its log)"));
 }
 
 #define RECORD(name, space, fields)                                                                          \
