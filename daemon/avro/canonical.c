@@ -1,10 +1,13 @@
 #include "avro/canonical.h"
 
+#include <inttypes.h>
+
 #define RABIN_EMPTY 0xc15d213aa4d7a795u
 
 struct canonical_writer {
 	struct buf *out;
 	bool *defined; /* by node number: named types that were written out already */
+	bool timed;
 };
 
 static void write_node(struct canonical_writer *writer, const struct schema_node *node);
@@ -90,16 +93,28 @@ static void write_node(struct canonical_writer *writer, const struct schema_node
 		break;
 	default:
 		write_quoted(writer->out, str_from(schema_type_name(node->type)));
+		if (writer->timed && node->per_ms)
+			buf_printf(writer->out, "/%" PRId64, node->per_ms);
 	}
 }
 
-void canonical_form(const struct schema *schema, struct buf *out)
+static void write_schema(const struct schema *schema, bool timed, struct buf *out)
 {
 	_cleanup_(cleanup_free) bool *defined = calloc(schema->nodes_count + 1, sizeof *defined);
 	if (!defined)
 		abort();
-	struct canonical_writer writer = { out, defined };
+	struct canonical_writer writer = { out, defined, timed };
 	write_node(&writer, schema->root);
+}
+
+void canonical_form(const struct schema *schema, struct buf *out)
+{
+	write_schema(schema, false, out);
+}
+
+void canonical_form_timed(const struct schema *schema, struct buf *out)
+{
+	write_schema(schema, true, out);
 }
 
 /* Schemas are few and read once, so that no table is worth its place. */

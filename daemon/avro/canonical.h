@@ -11,6 +11,10 @@
 /* Appends the canonical JSON text. */
 void canonical_form(const struct schema *schema, struct buf *out);
 
+/* The same with the units of timestamps, which it leaves out: schemas of one such text are read alike. It is
+ * no schema. */
+void canonical_form_timed(const struct schema *schema, struct buf *out);
+
 /* 64-bit Rabin fingerprint of any bytes. */
 uint64_t canonical_rabin(const void *data, size_t len);
 

@@ -21,7 +21,7 @@
 struct codec_writer {
 	struct codec_writer *next;
 	uint64_t fingerprint;
-	unsigned char digest[DIGEST_BYTES]; /* of the canonical form; of those that a registry names */
+	unsigned char digest[DIGEST_BYTES]; /* of the canonical form with units of timestamps */
 	struct arena *arena;		    /* of its own, or NULL: the codec's */
 	struct schema *schema;
 	const struct plan *plans[RECORD_COUNT_]; /* NULL: it is no such record */
@@ -56,6 +56,28 @@ static const struct codec_writer *find_writer(const struct codec *codec, uint64_
 	return NULL;
 }
 
+static void digest_schema(const struct schema *schema, unsigned char ret_digest[DIGEST_BYTES])
+{
+	_cleanup_(buf_free) struct buf form = BUF_INIT;
+	canonical_form_timed(schema, &form);
+	hash_sha256(form.data, form.len, ret_digest);
+}
+
+/* Messages name both by one fingerprint, which has no units of timestamps. */
+static err_t check_same(const struct codec_writer *known, const struct schema *schema,
+			struct err_detail *detail)
+{
+	unsigned char digest[DIGEST_BYTES];
+	digest_schema(schema, digest);
+	if (memcmp(known->digest, digest, sizeof digest) == 0)
+		return ERR_OK;
+	return err_fail(
+		detail, ERR_SCHEMA_INCOMPATIBLE,
+		"a schema that differs in nothing but the units of its timestamps is known already (of "
+		"assayd, or of another file), and messages in single-object encoding do not tell them "
+		"apart: write timestamp-millis, or another name or namespace");
+}
+
 static err_t add_writer(struct codec *codec, str_t text, bool own, uint64_t *ret_fingerprint,
 			struct err_detail *detail)
 {
@@ -65,13 +87,16 @@ static err_t add_writer(struct codec *codec, str_t text, bool own, uint64_t *ret
 		return err;
 	uint64_t fingerprint = canonical_fingerprint(schema);
 	*ret_fingerprint = fingerprint;
-	if (find_writer(codec, fingerprint)) {
+	const struct codec_writer *known = find_writer(codec, fingerprint);
+	if (known) {
+		err = check_same(known, schema, detail);
 		schema_free(schema);
-		return ERR_OK;
+		return err;
 	}
 	struct codec_writer *writer = ARENA_NEW(codec->arena, struct codec_writer);
 	writer->fingerprint = fingerprint;
 	writer->schema = schema;
+	digest_schema(schema, writer->digest);
 	for (int id = 0; id < RECORD_COUNT_; id++)
 		plan_make(schema, codec->readers[id], builtin_record((enum record_id)id), codec->arena,
 			  &writer->plans[id], &writer->refusals[id]);
@@ -207,7 +232,6 @@ DEFINE_CLEANUP(struct codec_writer, writer_cleanup, writer_free)
 static err_t writer_make(const struct codec *codec, struct schema *schema, struct codec_writer **ret_writer,
 			 struct err_detail *detail)
 {
-	_cleanup_(buf_free) struct buf form = BUF_INIT;
 	struct arena *arena = arena_new();
 	_cleanup_(writer_cleanup) struct codec_writer *writer = ARENA_NEW(arena, struct codec_writer);
 	writer->arena = arena;
@@ -219,8 +243,7 @@ static err_t writer_make(const struct codec *codec, struct schema *schema, struc
 	if (!read)
 		return err_fail(detail, ERR_SCHEMA_INCOMPATIBLE, "%s",
 				writer->refusals[RECORD_QUERY].message);
-	canonical_form(schema, &form);
-	hash_sha256(form.data, form.len, writer->digest);
+	digest_schema(schema, writer->digest);
 	*ret_writer = TAKE_PTR(writer);
 	return ERR_OK;
 }

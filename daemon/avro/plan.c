@@ -266,14 +266,23 @@ static err_t decode_text(struct decoder *decoder, bool check, str_t *ret_text)
 	return ERR_OK;
 }
 
-static err_t decode_long(struct decoder *decoder, const struct field *field, void *record)
+/* Towards the past, also before 1970. */
+static int64_t to_ms(int64_t value, int64_t per_ms)
 {
+	return value / per_ms - (value % per_ms < 0);
+}
+
+static err_t decode_long(struct decoder *decoder, const struct plan *plan, void *record)
+{
+	const struct field *field = plan->field;
 	int64_t value;
 	err_t err = wire_long(&decoder->wire, &value);
 	if (err)
 		return err;
 	if (field->kind == FIELD_DOUBLE)
 		field_set_double(field, record, (double)value);
+	else if (field->kind == FIELD_TIME && plan->node->per_ms)
+		field_set_long(field, record, to_ms(value, plan->node->per_ms));
 	else
 		field_set_long(field, record, value);
 	return ERR_OK;
@@ -476,7 +485,7 @@ static err_t decode_value(struct decoder *decoder, const struct plan *plan, void
 		return decode_bool(decoder, field, record);
 	case SCHEMA_INT:
 	case SCHEMA_LONG:
-		return decode_long(decoder, field, record);
+		return decode_long(decoder, plan, record);
 	case SCHEMA_FLOAT:
 	case SCHEMA_DOUBLE:
 		return decode_double(decoder, plan->node->type == SCHEMA_FLOAT, field, record);

@@ -9,8 +9,10 @@
  *     none, but aliases of fields only count in a record that has it;
  *   - what does not fit in a branch of a union, in items or values is refused when it comes, not before.
  *
- * Beyond them, a symbol that the reader's enumeration neither has nor has another for leaves a field that has
- * a default at it, and keeps the symbol's text where the struct has a place for it: the record tells of it.
+ * Beyond them, a timestamp of the writer's in microseconds or nanoseconds, by its logical type, is converted
+ * to the milliseconds of ours, rounded down: resolution itself takes its number as it is. And a symbol that
+ * the reader's enumeration neither has nor has another for leaves a field that has a default at it, and keeps
+ * the symbol's text where the struct has a place for it: the record tells of it.
  *
  * Made once for each schema; immutable, safe in any thread.
  */

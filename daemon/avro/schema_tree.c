@@ -297,6 +297,24 @@ static err_t parse_container(struct schema_parser *parser, const json_t *json, e
 	return parse_type(parser, content, namespace, depth + 1, &node->children[0]);
 }
 
+/* Of a long of that logical type; others, and those of other types, Avro wants to be passed over. */
+static int64_t units_per_ms(str_t logical_type)
+{
+	static const struct {
+		const char *name;
+		int64_t per_ms;
+	} units[] = {
+		{ "timestamp-micros", 1000 },
+		{ "timestamp-nanos", 1000000 },
+		{ "local-timestamp-micros", 1000 },
+		{ "local-timestamp-nanos", 1000000 },
+	};
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+		if (str_is(logical_type, units[i].name))
+			return units[i].per_ms;
+	return 0;
+}
+
 static err_t parse_object(struct schema_parser *parser, const json_t *json, str_t namespace, unsigned depth,
 			  struct schema_node **ret_node)
 {
@@ -317,7 +335,10 @@ static err_t parse_object(struct schema_parser *parser, const json_t *json, str_
 		return parse_container(parser, json, SCHEMA_ARRAY, namespace, depth, ret_node);
 	if (str_is(name, "map"))
 		return parse_container(parser, json, SCHEMA_MAP, namespace, depth, ret_node);
-	return parse_reference(parser, name, namespace, ret_node);
+	err_t err = parse_reference(parser, name, namespace, ret_node);
+	if (!err && (*ret_node)->type == SCHEMA_LONG)
+		(*ret_node)->per_ms = units_per_ms(json_text(json_object_get(json, "logicalType")));
+	return err;
 }
 
 static err_t parse_type(struct schema_parser *parser, const json_t *json, str_t namespace, unsigned depth,

@@ -1,6 +1,7 @@
 /*
  * Avro schemas as a tree, parsed from JSON: what the canonical form, the bounds check and the decoding plans
- * walk. Defaults of fields, docs and logical types are left out, as they do not change what the bytes mean.
+ * walk. Defaults of fields, docs and logical types are left out, as they do not change what the bytes mean,
+ * but for the units of timestamps.
  *
  * (Not named schema.h: the Avro library has an avro/schema.h.) A recursive schema is a graph: a reference to
  * a named type is the node of its definition. Immutable once parsed, and then safe in any thread.
@@ -42,6 +43,8 @@ struct schema_node {
 	struct schema_aliases *others; /* aliases of each field of a record */
 	str_t instead;	   /* the symbol that an enum has for those that it does not know; or absent */
 	size_t size_bytes; /* of a fixed */
+	int64_t per_ms;	   /* of a long that is a timestamp: so many of its units, 1000 or 1000000, are a
+			      millisecond; 0: that is its unit, or it is no timestamp */
 	size_t number;	   /* 0, 1, … in order of definition, over the whole schema */
 	bool empty;	   /* its values take no bytes at all */
 };

@@ -220,6 +220,19 @@ def test_renamed_writer(tmp_path):
     assert (read["ground_truth"]["should_pass"], read["ground_truth"]["expected_failure"]) == (False, "SCHEMA")
 
 
+def test_writer_of_microseconds(tmp_path):
+    """As Apache's writer has them of a time; its resolution would read a number a thousand times as large."""
+    def micros(schema):
+        next(field for field in schema["fields"] if field["name"] == "occurred_at")["type"]["logicalType"] = "timestamp-micros"
+        schema["namespace"] = "io.assayd.micros"  # fingerprints leave logical types out
+
+    text, codec = other_version(micros)
+    (tmp_path / "micros.avsc").write_text(text)
+    datum = {**minimal_query(), "occurred_at": datetime.datetime(2026, 1, 1, 0, 0, 0, 5999, tzinfo=UTC)}
+    read = json.loads(tool("decode", "query", str(tmp_path), data=codec.encode(datum)))
+    assert read["occurred_at"] == plain(minimal_query()["occurred_at"]) + 5
+
+
 @pytest.mark.parametrize("change", [older, newer])
 def test_reader_of_another_version(change):
     """What we write can be read by Apache's schema resolution with an older or newer schema."""

@@ -837,6 +837,39 @@ static void test_named_schemas(void **state)
 	codec_free(codec);
 }
 
+/* Two that differ in the units of their timestamps alone are two, though the canonical form of both is one.
+ */
+static void test_named_schemas_of_other_units(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	static const char millis[] = "timestamp-millis", micros[] = "timestamp-micros";
+	_cleanup_(buf_free) struct buf message = BUF_INIT;
+	const struct codec_options options = { .max_named = 4 };
+	const struct schema_name seven = { .id = 7 }, eight = { .id = 8 };
+	struct codec *codec;
+	struct generated_query *query;
+	str_t text = builtin_schema(RECORD_QUERY);
+	const char *unit = strstr(text.ptr, millis);
+	assert_non_null(unit);
+	str_t other = arena_printf(arena, "%.*s%s%s", (int)(unit - text.ptr), text.ptr, micros,
+				   unit + strlen(millis));
+	assert_int_equal(codec_new(&options, &codec, NULL), ERR_OK);
+	assert_int_equal(codec_learn_named(codec, &seven, text, NULL), ERR_OK);
+	assert_int_equal(codec_learn_named(codec, &eight, other, NULL), ERR_OK);
+	frame_for(7, &message);
+	char *occurred_at = message.data + 5 + 1 + full_query(arena)->event_id.len;
+	assert_int_equal(*occurred_at, 0x01); /* −1 */
+	*occurred_at = 0x7f;		      /* −64 */
+	for (int id = 7; id <= 8; id++) {
+		message.data[4] = (char)id;
+		assert_int_equal(codec_decode_query(codec, message.data, message.len, arena, &query, NULL),
+				 ERR_OK);
+		assert_int_equal(query->occurred_at, id == 7 ? -64 : -1);
+	}
+	codec_free(codec);
+}
+
 static err_t teach(const struct schema_name *name, void *context, struct err_detail *detail)
 {
 	struct codec *codec = context;
@@ -894,6 +927,7 @@ int main(void)
 		cmocka_unit_test(test_messages_refused),
 		cmocka_unit_test(test_large_records),
 		cmocka_unit_test(test_named_schemas),
+		cmocka_unit_test(test_named_schemas_of_other_units),
 		cmocka_unit_test(test_confluent_output),
 	};
 	return cmocka_run_group_tests_name("codec", tests, NULL, NULL);

@@ -138,6 +138,67 @@ static void test_promotions(void **state)
 	}
 }
 
+#define LOGICAL(type, name) "{\"type\":\"" type "\",\"logicalType\":\"" name "\"}"
+
+/* NEEDED, with that type of the time. */
+static str_t schema_at(struct arena *arena, const char *name, const char *type)
+{
+#define TEXT(name) "{\"name\":\"" name "\",\"type\":\"string\"}"
+	return arena_printf(
+		arena,
+		"{\"type\":\"record\",\"name\":\"%s\",\"fields\":[" TEXT(
+			"event_id") ","
+				    "{\"name\":\"occurred_at\",\"type\":%s}," TEXT("application") "," TEXT(
+					    "question") "," TEXT("sql") "]}",
+		name, type);
+#undef TEXT
+}
+
+/* "occurred_at" before 1970 and behind, in units of many kinds. */
+static void test_units_of_times(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	static const struct {
+		const char *type;
+		str_t data;
+		int64_t ms;
+	} CASES[] = {
+		{ LOGICAL("long", "timestamp-millis"), BYTES("\xb7\x17"), -1500 },
+		{ LOGICAL("long", "timestamp-micros"), BYTES("\xb7\x17"), -2 },
+		{ LOGICAL("long", "timestamp-micros"), BYTES("\xcf\x0f"), -1 },
+		{ LOGICAL("long", "timestamp-micros"), BYTES("\xee\x2e"), 2 },
+		{ LOGICAL("long", "timestamp-micros"), BYTES("\xf0\x2e"), 3 },
+		{ LOGICAL("long", "local-timestamp-micros"), BYTES("\xf0\x2e"), 3 },
+		{ LOGICAL("long", "timestamp-nanos"), BYTES("\x80\x9b\xee\x02"), 3 },
+		{ LOGICAL("long", "local-timestamp-nanos"), BYTES("\x80\x9b\xee\x02"), 3 },
+		{ LOGICAL("long", "timestamp-micros"), BYTES("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
+		  INT64_MIN / 1000 - 1 },
+		{ "[\"null\"," LOGICAL("long", "timestamp-micros") "]", BYTES("\2\xf0\x2e"), 3 },
+		{ "{\"type\":" LOGICAL("long", "timestamp-micros") "}", BYTES("\xf0\x2e"), 3 },
+		/* of a type that it is none of, or of nobody */
+		{ LOGICAL("int", "timestamp-micros"), BYTES("\xf0\x2e"), 3000 },
+		{ LOGICAL("long", "time-micros"), BYTES("\xf0\x2e"), 3000 },
+		{ "{\"type\":\"long\",\"logicalType\":7}", BYTES("\xf0\x2e"), 3000 },
+	};
+	for (size_t i = 0; i < COUNT_OF(CASES); i++) {
+		_cleanup_(buf_free) struct buf data = BUF_INIT;
+		buf_append(&data, "\2e", 2);
+		buf_append_str(&data, CASES[i].data);
+		buf_append(&data, "\2a\2q\2s", 6);
+		const struct generated_query *query =
+			must_read(schema_at(arena, "Q", CASES[i].type).ptr, buf_str(&data), arena);
+		if (query->occurred_at != CASES[i].ms)
+			fail_msg("%s: %lld", CASES[i].type, (long long)query->occurred_at);
+		assert_string_equal(query->sql.ptr, "s");
+	}
+	/* nothing but a time has a unit */
+	const struct generated_query *query = must_read(
+		RECORD("Q", NEEDED "," FIELD("generator_confidence", LOGICAL("long", "timestamp-micros"))),
+		BYTES(NEEDED_DATA "\xf0\x2e"), arena);
+	assert_true(query->generator_confidence.value == 3000);
+}
+
 #define DIALECTS_LATER "{\"type\":\"enum\",\"name\":\"Dialect\",\"symbols\":[\"ORACLE\",\"SQLITE\"]}"
 #define CHUNKS(source)                                                                                       \
 	FIELD("retrieval",                                                                                   \
@@ -493,6 +554,11 @@ static void test_schema_directory(void **state)
 	assert_int_equal(codec_new(&options, &codec, &detail), ERR_SCHEMA_INCOMPATIBLE);
 	assert_non_null(strstr(detail.message, "bad.avsc"));
 	remove_file(folder, "bad.avsc");
+	write_file(folder, "micros.avsc",
+		   schema_at(arena, "io.assayd.GeneratedQuery", LOGICAL("long", "timestamp-micros")).ptr);
+	assert_int_equal(codec_new(&options, &codec, &detail), ERR_SCHEMA_INCOMPATIBLE);
+	assert_non_null(strstr(detail.message, "units of its timestamps"));
+	remove_file(folder, "micros.avsc");
 	remove_file(folder, "old.avsc");
 	remove_file(folder, "notes.txt");
 	rmdir(folder);
@@ -505,6 +571,7 @@ int main(void)
 		cmocka_unit_test(test_fewer_fields),
 		cmocka_unit_test(test_more_and_reordered_fields),
 		cmocka_unit_test(test_promotions),
+		cmocka_unit_test(test_units_of_times),
 		cmocka_unit_test(test_unknown_symbols),
 		cmocka_unit_test(test_unknown_symbol_where_one_is_needed),
 		cmocka_unit_test(test_names_of_the_reader),
