@@ -92,6 +92,8 @@ err_t secret_read(const char *file, char **ret_secret, struct err_detail *detail
 		return err;
 	if (len && content[len - 1] == '\n')
 		content[--len] = 0;
+	if (len && content[len - 1] == '\r')
+		content[--len] = 0;
 	if (len == 0)
 		return err_fail(detail, ERR_FILE_UNREADABLE,
 				"%s: the file is empty; it has to contain a secret", file);
@@ -103,20 +105,35 @@ err_t secret_read(const char *file, char **ret_secret, struct err_detail *detail
 	return ERR_OK;
 }
 
-err_t secret_read_line(const char *file, char **ret_secret, struct err_detail *detail)
+err_t secret_read_password(const char *file, char **ret_secret, struct err_detail *detail)
 {
 	_cleanup_(secret_free) char *secret = NULL;
+	size_t lines = 1;
 	err_t err = secret_read(file, &secret, detail);
 	if (err)
 		return err;
 	for (const char *at = secret; *at; at++)
+		lines += *at == '\n';
+	if (lines > 1)
+		return err_fail(detail, ERR_FILE_UNREADABLE,
+				"%s: it has %zu lines; leave the secret alone, which is one line", file,
+				lines);
+	*ret_secret = TAKE_PTR(secret);
+	return ERR_OK;
+}
+
+err_t secret_read_line(const char *file, char **ret_secret, struct err_detail *detail)
+{
+	_cleanup_(secret_free) char *secret = NULL;
+	err_t err = secret_read_password(file, &secret, detail);
+	if (err)
+		return err;
+	for (const char *at = secret; *at; at++)
 		if ((unsigned char)*at < ' ' || *at == 0x7f)
-			return err_fail(detail, ERR_CONFIG_RANGE,
-					"%s: it has to be one line, and holds %s behind %zu bytes", file,
-					*at == '\n'   ? "a line feed"
-					: *at == '\r' ? "a carriage return (of Windows?)"
-						      : "a control character",
-					(size_t)(at - secret));
+			return err_fail(
+				detail, ERR_CONFIG_RANGE,
+				"%s: it holds a control character behind %zu bytes; write the secret anew",
+				file, (size_t)(at - secret));
 	*ret_secret = TAKE_PTR(secret);
 	return ERR_OK;
 }

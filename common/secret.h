@@ -33,12 +33,15 @@ struct secret_look secret_look_at(const char *path);
 
 bool secret_look_same(const struct secret_look *a, const struct secret_look *b);
 
-/* Reads a secret: the file's content without one trailing newline. Empty files, NULs and more than 64 KiB are
- * errors, and none of them shows the content; a detail begins with the path. The caller wipes and frees it.
- */
+/* Reads a secret that may have several lines: the file's content without one line end (LF or CR LF) behind
+ * it. Empty files, NULs and more than 64 KiB are errors, and none of them shows the content; a detail begins
+ * with the path. The caller wipes and frees it. */
 err_t secret_read(const char *file, char **ret_secret, struct err_detail *detail);
 
-/* The same for what becomes the value of a header: one line, and no control characters. */
+/* The same of a password or a key: one line; of more than one the detail says how many. */
+err_t secret_read_password(const char *file, char **ret_secret, struct err_detail *detail);
+
+/* The same for what becomes the value of a header: no control characters either. */
 err_t secret_read_line(const char *file, char **ret_secret, struct err_detail *detail);
 
 /* Wipes a text and frees it, and leaves NULL behind; NULL is fine. For _cleanup_, too. */

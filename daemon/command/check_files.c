@@ -51,7 +51,7 @@ static bool check_kafka_secrets(const struct config *config, struct findings *fi
 		struct err_detail reason = { "" }, detail;
 		_cleanup_(secret_free) char *value = NULL;
 		size_t len = strcspn(secrets->items[i], "=");
-		err_t err = secret_read(secrets->items[i] + len + 1, &value, &reason);
+		err_t err = config_read_property(secrets->items[i], &value, &reason);
 		if (!err)
 			continue;
 		err_fail(&detail, err, "kafka.secret_properties: %.*s: %s", (int)len, secrets->items[i],

@@ -66,8 +66,9 @@ bool check_registry_files(const struct config_registry *registry, struct finding
 	struct err_detail reason = { "" };
 	bool good = true;
 	if (registry->password_file)
-		good &= is_good("password_file", secret_read(registry->password_file, &password, &reason),
-				&reason, findings);
+		good &= is_good("password_file",
+				secret_read_password(registry->password_file, &password, &reason), &reason,
+				findings);
 	if (registry->token_file)
 		good &= is_good("token_file", read_token(registry->token_file, &token, &reason), &reason,
 				findings);

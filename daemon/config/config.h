@@ -417,6 +417,10 @@ const char *config_secret_file(const char *name, const char *config_file, struct
 void config_each_secret(const struct config *config,
 			void (*visit)(const char *setting, const char *file, void *context), void *context);
 
+/* The value of one of kafka.secret_properties, "name=file", of which one that is PEM itself has lines. The
+ * caller wipes and frees it; errors as those of secret_read_password. */
+err_t config_read_property(const char *property, char **ret_value, struct err_detail *detail);
+
 /* All properties to pass to librdkafka, "name=value", those with secrets read from their files; in the arena.
  */
 err_t config_kafka_properties(const struct config *config, struct arena *arena,

@@ -137,6 +137,13 @@ void config_resolve_secrets(struct config *config, const char *path, struct aren
 	properties->items = resolved;
 }
 
+err_t config_read_property(const char *property, char **ret_value, struct err_detail *detail)
+{
+	size_t len = strcspn(property, "=");
+	bool is_pem = len >= 4 && strncmp(property + len - 4, ".pem", 4) == 0;
+	return (is_pem ? secret_read : secret_read_password)(property + len + 1, ret_value, detail);
+}
+
 err_t config_kafka_properties(const struct config *config, struct arena *arena,
 			      struct conf_strings *ret_properties, struct err_detail *detail)
 {
@@ -149,7 +156,7 @@ err_t config_kafka_properties(const struct config *config, struct arena *arena,
 		_cleanup_(secret_free) char *value = NULL;
 		size_t len = strcspn(secret->items[i], "=");
 		struct err_detail reason = { "" };
-		err_t err = secret_read(secret->items[i] + len + 1, &value, &reason);
+		err_t err = config_read_property(secret->items[i], &value, &reason);
 		if (err)
 			return err_fail(detail, err, "kafka.secret_properties: %.*s: %s", (int)len,
 					secret->items[i], reason.message);

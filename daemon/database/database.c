@@ -9,7 +9,7 @@
 #include <poll.h>
 #include <stdatomic.h>
 
-enum { CONNECT_TIMEOUT_MS = 10000, QUERY_TIMEOUT_MS = 20000, PASSWORD_SIZE = 1024 };
+enum { CONNECT_TIMEOUT_MS = 10000, QUERY_TIMEOUT_MS = 20000 };
 
 /* A wait looks so often whether it has been limited meanwhile. */
 enum { LOOK_MS = 100 };
@@ -113,24 +113,12 @@ static err_t name_setting(const struct database *database, const char *setting, 
 	return err_fail(detail, err, "%s%s: %s", database->settings, setting, reason.message);
 }
 
-static err_t read_password(const char *file, char password[PASSWORD_SIZE], struct err_detail *detail)
-{
-	_cleanup_(cleanup_fclose) FILE *stream = fopen(file, "re");
-	if (!stream)
-		return secret_fail(file, errno, detail);
-	if (!fgets(password, PASSWORD_SIZE, stream))
-		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: the file contains no password", file);
-	password[strcspn(password, "\r\n")] = '\0';
-	return ERR_OK;
-}
-
 err_t database_check_settings(const char *dsn, const char *password_file, const char *prefix,
 			      struct err_detail *detail)
 {
 	const struct database named = { .settings = prefix };
-	char password[PASSWORD_SIZE] = "";
-	err_t err = password_file ? read_password(password_file, password, detail) : ERR_OK;
-	explicit_bzero(password, sizeof password);
+	_cleanup_(secret_free) char *password = NULL;
+	err_t err = password_file ? secret_read_password(password_file, &password, detail) : ERR_OK;
 	if (err)
 		return name_setting(&named, "password_file", err, detail);
 	err = libpq_dsn_check(dsn, detail);
@@ -189,17 +177,16 @@ static err_t add_hint(const struct database *database, err_t err, struct err_det
 
 static err_t open_connection(struct database *database, struct err_detail *detail)
 {
-	char password[PASSWORD_SIZE] = "";
+	_cleanup_(secret_free) char *password = NULL;
 	if (database->password_file) {
-		err_t err = read_password(database->password_file, password, detail);
+		err_t err = secret_read_password(database->password_file, &password, detail);
 		if (err)
 			return name_setting(database, "password_file", err, detail);
 	}
-	const char *const keywords[] = { "dbname", "fallback_application_name",
-					 password[0] ? "password" : NULL, NULL };
+	const char *const keywords[] = { "dbname", "fallback_application_name", password ? "password" : NULL,
+					 NULL };
 	const char *const values[] = { database->dsn, database->application, password, NULL };
 	database->connection = PQconnectStartParams(keywords, values, 1);
-	explicit_bzero(password, sizeof password);
 	if (!database->connection)
 		abort();
 	/* at once: a server that dies while we connect says so in a notice, too */

@@ -206,8 +206,8 @@ err_t security_check_oauth(const struct kafka_oauth_settings *oauth, security_wr
 	_cleanup_(secret_free) char *secret = NULL;
 	struct looking looking = { .wrong = wrong, .context = context };
 	struct err_detail reason = { "" };
-	report_oauth(&looking, "client_secret_file", secret_read(oauth->client_secret_file, &secret, &reason),
-		     &reason);
+	report_oauth(&looking, "client_secret_file",
+		     secret_read_password(oauth->client_secret_file, &secret, &reason), &reason);
 	if (oauth->ca_file)
 		report_oauth(&looking, "ca_file", pem_check_certificates(oauth->ca_file, &reason), &reason);
 	return looking.first;

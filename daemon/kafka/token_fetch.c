@@ -130,7 +130,7 @@ err_t token_fetch(struct fetcher *fetcher, const struct kafka_oauth_settings *se
 	struct err_detail reason = { "" };
 	struct fetch_answer answer;
 	*ret_retry_after_ms = -1;
-	err_t err = secret_read(settings->client_secret_file, &secret, &reason);
+	err_t err = secret_read_password(settings->client_secret_file, &secret, &reason);
 	if (err)
 		return err_fail(detail, err, "kafka.oauth.client_secret_file: %s", reason.message);
 	write_form(settings, secret, &form);

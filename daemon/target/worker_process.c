@@ -10,10 +10,9 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#define PASSWORD_MAX_BYTES 4096
-#define WORKER_ATTEMPTS	   2
-#define RUNS_OF_TRUTH	   7 /* as it is, with its sort keys, with its rows' ranks, uncut, twice for itself */
-#define RUNS_IN_FULL	   10 /* of a truth and the generated query: columns, rows, rows once more; of it twice */
+#define WORKER_ATTEMPTS 2
+#define RUNS_OF_TRUTH	7  /* as it is, with its sort keys, with its rows' ranks, uncut, twice for itself */
+#define RUNS_IN_FULL	10 /* of a truth and the generated query: columns, rows, rows once more; of it twice */
 
 /* What libraries' TLS, Kerberos and service files need, and nothing that could name another server or role.
  */
@@ -74,51 +73,25 @@ void worker_secret_free(struct buf *buf)
 	buf_free(buf);
 }
 
-/* Reads the file but for one line end behind the password. */
-static err_t read_password(const struct target_settings *target, struct buf *ret_password,
+static err_t read_password(const struct target_settings *target, char **ret_password,
 			   struct err_detail *detail)
 {
-	const char *path = target->password_file;
-	_cleanup_(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 && secret_is_hidden(path)) {
-		struct err_detail reason;
-		err_t err = secret_fail(path, errno, &reason);
-		return err_fail(detail, err, "the password_file of target \"%s\" cannot be read: %s",
-				target->name, reason.message);
-	}
-	if (fd < 0)
-		return err_fail(detail, ERR_FILE_UNREADABLE,
-				"the password_file %s of target \"%s\" cannot be read: %s%s", path,
-				target->name, strerror(errno), secret_hint(errno));
-	ssize_t got = read(fd, buf_reserve(ret_password, PASSWORD_MAX_BYTES), PASSWORD_MAX_BYTES);
-	if (got < 0 || got == PASSWORD_MAX_BYTES)
-		return err_fail(detail, ERR_FILE_UNREADABLE, "the password_file %s of target \"%s\" %s", path,
-				target->name, got < 0 ? strerror(errno) : "is longer than a password");
-	size_t len = (size_t)got;
-	if (len > 0 && ret_password->data[len - 1] == '\n')
-		len--;
-	if (len > 0 && ret_password->data[len - 1] == '\r')
-		len--;
-	if (len == 0)
-		return err_fail(detail, ERR_FILE_UNREADABLE,
-				"the password_file %s of target \"%s\" is empty; write the password into it, "
-				"or leave the "
-				"setting out",
-				path, target->name);
-	ret_password->len = len;
-	ret_password->data[len] = '\0';
-	return ERR_OK;
+	struct err_detail reason = { "" };
+	err_t err = secret_read_password(target->password_file, ret_password, &reason);
+	return err ? err_fail(detail, err, "the password_file of target \"%s\" cannot be read: %s",
+			      target->name, reason.message)
+		   : ERR_OK;
 }
 
 err_t worker_first_message(const struct target_settings *target, struct buf *out, struct err_detail *detail)
 {
-	_cleanup_(worker_secret_free) struct buf password = BUF_INIT;
+	_cleanup_(secret_free) char *password = NULL;
 	struct worker_settings settings = { .target = *target };
 	if (target->password_file) {
 		err_t err = read_password(target, &password, detail);
 		if (err)
 			return err;
-		settings.password = buf_str(&password);
+		settings.password = str_from(password);
 	}
 	return message_put_settings(out, &settings);
 }

@@ -85,7 +85,7 @@ static bool set_login(const struct registry_settings *settings, struct registry_
 	_cleanup_(buf_free) struct buf header = BUF_INIT;
 	if (settings->user) {
 		if (settings->password_file &&
-		    !read_secret(settings->password_file, secret_read, &secret, request))
+		    !read_secret(settings->password_file, secret_read_password, &secret, request))
 			return false;
 		must(curl_easy_setopt(request->handle, CURLOPT_HTTPAUTH, CURLAUTH_BASIC) == CURLE_OK &&
 		     curl_easy_setopt(request->handle, CURLOPT_USERNAME, settings->user) == CURLE_OK &&

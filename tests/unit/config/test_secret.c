@@ -16,6 +16,7 @@ static void content(void **state)
 	} cases[] = {
 		{ "hunter2", 7, "hunter2" },
 		{ "hunter2\n", 8, "hunter2" },
+		{ "hunter2\r\n", 9, "hunter2" },
 		{ "hunter2\n\n", 9, "hunter2\n" },
 		{ " hunter 2 ", 10, " hunter 2 " },
 		{ "", 0, NULL },
@@ -36,6 +37,59 @@ static void content(void **state)
 	}
 }
 
+/* Passwords are what stands in the file; a second line was not meant to be one. */
+static void content_of_a_password(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *bytes, *secret, *wrong;
+	} cases[] = {
+		{ " hunter\t2 ", " hunter\t2 ", NULL },
+		{ "hunter2\n", "hunter2", NULL },
+		{ "hunter2\r\n", "hunter2", NULL },
+		{ "hunter2\n\n", NULL, "it has 2 lines" },
+		{ "# ours\r\nhunter2\r\n", NULL, "it has 2 lines" },
+		{ "hunter2\n\nhunter3\n", NULL, "it has 3 lines" },
+		{ "\r\n", NULL, "the file is empty" },
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		_cleanup_(temporary_cleanup) struct temporary_file file =
+			temporary_file(cases[i].bytes, strlen(cases[i].bytes));
+		_cleanup_(secret_free) char *secret = NULL;
+		struct err_detail detail = { "" };
+		err_t err = secret_read_password(file.path, &secret, &detail);
+		assert_int_equal(err, cases[i].secret ? ERR_OK : ERR_FILE_UNREADABLE);
+		if (cases[i].secret)
+			assert_string_equal(secret, cases[i].secret);
+		else
+			assert_true(strncmp(detail.message, file.path, strlen(file.path)) == 0 &&
+				    strstr(detail.message, cases[i].wrong) &&
+				    !strstr(detail.message, "hunter"));
+	}
+}
+
+/* Of the client's properties those that are PEM themselves have lines. */
+static void values_of_properties(void **state)
+{
+	(void)state;
+	_cleanup_(temporary_cleanup) struct temporary_file file = temporary_text("a\nb\n");
+	static const struct {
+		const char *name;
+		bool taken;
+	} cases[] = {
+		{ "ssl.key.pem", true },       { "ssl.certificate.pem", true },	   { "sasl.password", false },
+		{ "ssl.key.password", false }, { "ssl.keystore.password", false }, { "pem", false }
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char property[320];
+		_cleanup_(secret_free) char *value = NULL;
+		snprintf(property, sizeof property, "%s=%s", cases[i].name, file.path);
+		assert_int_equal(!config_read_property(property, &value, NULL), cases[i].taken);
+		if (cases[i].taken)
+			assert_string_equal(value, "a\nb");
+	}
+}
+
 static void content_of_a_line(void **state)
 {
 	(void)state;
@@ -43,9 +97,8 @@ static void content_of_a_line(void **state)
 		const char *bytes, *wrong;
 	} cases[] = {
 		{ "Bearer hunter2\n", NULL },
-		{ "hunter2\r\n", "a carriage return (of Windows?) behind 7 bytes" },
-		{ "hunter2\nhunter3", "a line feed behind 7 bytes" },
-		{ "hunter2\n\n", "a line feed behind 7 bytes" },
+		{ "hunter2\rx", "a control character behind 7 bytes" },
+		{ "hunter2\nhunter3", "it has 2 lines" },
 		{ "hunter2\t", "a control character behind 7 bytes" },
 		{ "hunter2\x7f", "a control character behind 7 bytes" },
 		{ "", "the file is empty" },
@@ -307,6 +360,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(content),
+		cmocka_unit_test(content_of_a_password),
+		cmocka_unit_test(values_of_properties),
 		cmocka_unit_test(content_of_a_line),
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(missing_files),

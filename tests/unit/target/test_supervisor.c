@@ -469,8 +469,8 @@ static void a_missing_password_file_is_said(void **state)
 	submit(targets, &test, "shop", "SELECT 1", "SELECT 1");
 	const struct validation_result *result = test_call_wait(&test);
 	assert_int_equal(result->error, ERR_TARGET_UNAVAILABLE);
-	assert_string_equal(result->message.ptr, "the password_file /nowhere/secret of target \"shop\" "
-						 "cannot be read: No such file or directory");
+	assert_string_equal(result->message.ptr, "the password_file of target \"shop\" cannot be read: "
+						 "/nowhere/secret: No such file or directory");
 	test_call_free(&test);
 	targets_wait_catalogs(targets, 30000);
 	assert_null(targets_catalog(targets, targets_find(targets, STR("shop"))));
