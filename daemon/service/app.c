@@ -865,6 +865,7 @@ static void reload(struct app *app)
 	log_set_level((enum log_level)fresh->log.level);
 	config_unref(fresh);
 	log_notice("the configuration was loaded again");
+	rotation_reload(app->rotation);
 	atomic_fetch_add(&app->reloads.accepted, 1);
 	atomic_store(&app->reloads.last_refused, false);
 	notify_ready();

@@ -91,6 +91,14 @@ const struct security_standing *rotation_standing(const struct rotation *rotatio
 	return &rotation->standing;
 }
 
+static void warn_of_change(const struct tls_file *file, const char *property)
+{
+	log_warning(
+		"the file of the Kafka property %s has changed (%s), which takes effect at the next start: "
+		"restart the daemon, a reload does not do it",
+		property, file->path);
+}
+
 /* Clients that are made from now on would take them, others not: that all do takes a restart. */
 static void look_at_tls(struct rotation *rotation)
 {
@@ -102,9 +110,7 @@ static void look_at_tls(struct rotation *rotation)
 		if (secret_look_same(&look, &file->last))
 			continue;
 		file->last = look;
-		log_warning(
-			"the file of the Kafka property %s has changed, which takes effect at the next start",
-			tls_properties[i]);
+		warn_of_change(file, tls_properties[i]);
 	}
 	atomic_store(&rotation->standing.restart_needed, changed);
 }
@@ -131,4 +137,15 @@ void rotation_look(struct rotation *rotation)
 	if (login)
 		take_login(rotation->config);
 	look_at_tls(rotation);
+}
+
+void rotation_reload(struct rotation *rotation)
+{
+	for (size_t i = 0; i < TLS_FILES; i++) {
+		const struct tls_file *file = &rotation->files[i];
+		const struct secret_look look = secret_look_at(file->path);
+		if (!secret_look_same(&look, &file->first) && secret_look_same(&look, &file->last))
+			warn_of_change(file, tls_properties[i]);
+	}
+	rotation_look(rotation);
 }

@@ -21,5 +21,9 @@ DEFINE_CLEANUP(struct rotation, rotation_cleanup, rotation_free)
  * cannot be read. */
 void rotation_look(struct rotation *rotation);
 
+/* The same at a reload, which takes none of the files of TLS over: logs each that waits for a restart,
+ * however often that was said before. */
+void rotation_reload(struct rotation *rotation);
+
 /* What is known of the files; lives as long as the rotation, for any thread. */
 const struct security_standing *rotation_standing(const struct rotation *rotation);

@@ -5,6 +5,7 @@ import concurrent.futures
 import json
 import os
 import re
+import signal
 import subprocess
 import time
 
@@ -300,6 +301,10 @@ def test_a_certificate_that_is_replaced_is_told_and_in_use_after_a_restart(secur
     certificates.sign(secured.folder, "ending", "assayd", days=90)
     daemon.await_log("the file of the Kafka property ssl.certificate.location has changed")
     assert "kafka_restart_needed" in attention(daemon)
+    told = daemon.log().count("restart the daemon, a reload does not do it")
+    daemon.signal(signal.SIGHUP)
+    daemon.await_log("the configuration was loaded again")
+    wait_until(lambda: daemon.log().count("restart the daemon, a reload does not do it") > told, "that the reload says so, too")
     secured.kafka.produce(made.input, [events.encode(events.sure())])
     assert daemon.terminate(timeout=60) == 0
     daemon.start()
