@@ -88,7 +88,7 @@ static err_t read_key(const char *path, const char *password, EVP_PKEY **ret_key
 	if (!key)
 		return err_fail(
 			detail, ERR_CONFIG_RANGE, "%s: %s", path,
-			asked.needed && !password ? "the key is encrypted, and no password is given"
+			asked.needed && !password ? PEM_ENCRYPTED
 			: asked.needed		  ? "the password does not decrypt the key"
 				       : "it contains no readable private key (-----BEGIN PRIVATE KEY-----)");
 	*ret_key = key;

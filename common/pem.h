@@ -12,6 +12,11 @@
 /* Whether there is at least one certificate in the file, and none that is damaged. */
 err_t pem_check_certificates(const char *path, struct err_detail *detail);
 
+/* Said of a key that takes a password where none is given. */
+#define PEM_ENCRYPTED                                                                                        \
+	"the key is encrypted, and no password is given; write it unencrypted (openssl pkey -in KEY -out "   \
+	"NEW)"
+
 /* Whether the file holds a private key that this password (NULL: none) opens. */
 err_t pem_check_key(const char *path, const char *password, struct err_detail *detail);
 

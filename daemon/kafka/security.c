@@ -81,6 +81,13 @@ static void look_at_certificate(struct looking *looking)
 		err_t err = pem_check_certificates(certificate, &reason);
 		report(looking, "ssl.certificate.location", err, &reason);
 		err_t key_err = pem_check_key(key, opens, &reason);
+		if (key_err && !has_password && strstr(reason.message, PEM_ENCRYPTED))
+			err_fail(&reason, key_err,
+				 "%s: the key is encrypted, and no password is given; name the file of its "
+				 "password in kafka.secret_properties (\"ssl.key.password=FILE\"), or write "
+				 "it "
+				 "unencrypted (openssl pkey -in KEY -out NEW)",
+				 key);
 		report(looking, "ssl.key.location", key_err, &reason);
 		if (!err && !key_err)
 			report(looking, "ssl.certificate.location, ssl.key.location",

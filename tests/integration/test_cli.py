@@ -434,7 +434,8 @@ def tls_mistakes(folder):
         "no key": ([ssl, client], CONFIG, ["set ssl.key.location"]),
         "a certificate as key": ([ssl, client, f"ssl.key.location={at('client.crt')}"], CONFIG, ["it contains no readable private key"]),
         "encrypted": ([ssl, client, f"ssl.key.location={at('locked.key')}"], CONFIG,
-                      ["the key is encrypted, and no password is given"]),
+                      [f'{at("locked.key")}: the key is encrypted, and no password is given; name the file of its password in '
+                       'kafka.secret_properties ("ssl.key.password=FILE"), or write it unencrypted (openssl pkey -in KEY -out NEW)']),
         "Kerberos": (["security.protocol=SASL_SSL"], CONFIG, ["sasl.kerberos.keytab: sasl.mechanism is GSSAPI"]),
         "no mechanism": (["security.protocol=SASL_SSL", "sasl.mechanism=SCRAM-SHA256"], CONFIG,
                          ['sasl.mechanism: "SCRAM-SHA256" is not one of PLAIN, SCRAM-SHA-256']),
@@ -445,8 +446,7 @@ def tls_mistakes(folder):
 @pytest.fixture(scope="module")
 def certificate_folder(tmp_path_factory):
     folder = certificates.make(tmp_path_factory.mktemp("certificates"))
-    subprocess.run(["openssl", "pkcs8", "-topk8", "-in", "client.key", "-out", "locked.key", "-passout", "pass:open"], cwd=folder,
-                   check=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+    certificates.lock(folder, "client", "open")
     return folder
 
 
@@ -562,6 +562,8 @@ def test_check_looks_for_services_and_files_of_tls(certificate_folder, config_fi
         "not meant": ("postgresql", "host=192.0.2.1 sslmode=disable sslrootcert=/no/ca", None),
         "no certificate": ("postgresql", f"host=192.0.2.1 sslrootcert={at}/ca.key", "it contains no certificate"),
         "pair": ("postgresql", f"host=192.0.2.1 sslcert={at}/client.crt sslkey={at}/server.key", "the key does not belong to"),
+        "locked": ("postgresql", f"host=192.0.2.1 sslcert={at}/client.crt sslkey={at}/locked.key", f"{at}/locked.key: the key is encrypted"),
+        "locked too": ("mariadb", f"host=192.0.2.1 user=a ssl_cert={at}/client.crt ssl_key={at}/locked.key", f"{at}/locked.key: the key is encrypted"),
         "mariadb": ("mariadb", "host=192.0.2.1 user=a ssl_ca=/no/ca", "dsn: ssl_ca=/no/ca: No such file"),
     }
     config = config_file({
@@ -617,6 +619,7 @@ def test_check_offline_knows_what_a_header_takes(config_file, tmp_path, token, a
 def test_check_offline_names_the_setting_of_a_key(certificate_folder, config_file, tmp_path):
     at = certificate_folder
     for key, said in (("client.crt", f"registry.key_file: {at}/client.crt: it contains no readable private key"), ("no.key", "registry.key_file: "),
+                      ("locked.key", f"registry.key_file: {at}/locked.key: the key is encrypted, and no password is given; write it unencrypted"),
                       (None, f"registry.certificate_file: {at}/client.crt: it holds no private key; name that in registry.key_file")):
         done = assayd("check", "--offline", "--config", config_file({"registry": {
             "urls": ("https://192.0.2.1",), "certificate_file": str(at / "client.crt"), **({"key_file": str(at / key)} if key else {})}}))

@@ -269,6 +269,8 @@ WRONG = {
                        {"certificate_file": "client.crt", "key_file": "client.key"}),
     "certificate": ({"clients": "ca.pem"}, {"certificate_file": "stranger.crt", "key_file": "stranger.key"}, REFUSED,
                     "registry.certificate_file", {"certificate_file": "client.crt", "key_file": "client.key"}),
+    "locked key": ({"clients": "ca.pem"}, {"certificate_file": "client.crt", "key_file": "locked.key"}, "registry.key_file: .*the key is encrypted",
+                   "write it unencrypted", {"key_file": "client.key"}),
     "token": ({"authorization": "Bearer right"}, {"token_file": b"wrong"}, "HTTP 401, Unauthorized", "token_file", {"token_file": b"right"}),
     "password": ({"authorization": basic("right")}, {"user": "assayd", "password_file": b"wrong"}, "HTTP 401, Unauthorized", "password_file",
                  {"password_file": b"right"}),
@@ -282,6 +284,7 @@ def folder(tmp_path_factory):
                                            ("stranger", "assayd", 30, "other_ca")):
         certificates.sign(made, name, subject, days, authority)
         certificates.together(made, name)
+    certificates.lock(made, "client", "open")
     return made
 
 
@@ -312,10 +315,11 @@ def test_what_is_wrong_with_tls_and_logins_is_told_and_mended(registry, kafka, t
         told = re.compile(f"({reason}).*{mend}")
         wait_for(lambda: "told" if told.search(daemon.status()) else daemon.status(), "told")
         status, said = command(daemon, "check")
-        [line] = [line for line in said.splitlines() if line.startswith(f"error   schema registry {server.url}")]
-        assert status == 69 and told.search(line) and "ok      schema registry files" in said, said
+        seen = name == "locked key"  # in the file itself
+        [line] = [line for line in said.splitlines() if line.startswith(f"error   schema registry {'files' if seen else server.url}")]
+        assert status == (78 if seen else 69) and told.search(line) and ("ok      schema registry files" in said) != seen, said
         [line] = [line for line in daemon.log().splitlines() if "the schema registry cannot be asked" in line]
-        assert told.search(line) and "wrong" not in line, line
+        assert told.search(line) and "wrong" not in line.replace(str(tmp_path), ""), line
         settings = {**settings, **placed(right, folder, tmp_path / name)}
         server.renew("server")
         if settings.keys() != daemon.config["registry"].keys() - {"urls"}:

@@ -1,5 +1,6 @@
 #include "avro/registry/registry_http.h"
 
+#include "common/pem.h"
 #include "common/secret.h"
 
 #include <curl/curl.h>
@@ -181,6 +182,16 @@ void registry_http_cancel(struct registry_http *http, struct registry_request *r
 	release(request);
 }
 
+/* libcurl does not say what is wrong with it, such as that it is encrypted. */
+static void explain_key(const struct registry_settings *settings, struct registry_request *request)
+{
+	struct err_detail reason = { "" };
+	const char *file = settings->key_file ? settings->key_file : settings->certificate_file;
+	if (file && pem_check_key(file, NULL, &reason))
+		snprintf(request->fault, sizeof request->fault, "registry.%s: %.440s",
+			 settings->key_file ? "key_file" : "certificate_file", reason.message);
+}
+
 static void note_content_type(struct registry_request *request)
 {
 	const char *type = NULL;
@@ -223,6 +234,8 @@ void registry_http_run(struct registry_http *http, int64_t timeout_ms, struct li
 			continue;
 		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&request);
 		finish(request, message->data.result);
+		if (message->data.result == CURLE_SSL_CERTPROBLEM)
+			explain_key(http->settings, request);
 		curl_multi_remove_handle(http->multi, request->handle);
 		release(request);
 		list_append(finished, &request->node);

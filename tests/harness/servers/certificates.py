@@ -30,6 +30,11 @@ def together(folder, name):
     return file
 
 
+def lock(folder, name, password):
+    """Writes locked.key, which is NAME.key under that password."""
+    _openssl(folder, "pkcs8", "-topk8", "-in", f"{name}.key", "-out", "locked.key", "-passout", f"pass:{password}")
+
+
 def make(folder):
     """Writes ca.pem, other_ca.pem, server.pem (key and certificate), client.crt and client.key; the folder."""
     folder = pathlib.Path(folder)
