@@ -84,6 +84,7 @@ err_t settings_kafka(const struct config *config, struct arena *arena, struct ka
 	return ERR_OK;
 }
 
+/* Of a default: what the file has is no larger (config/check.c). */
 static size_t smaller(int64_t a, int64_t b)
 {
 	return (size_t)(a < b ? a : b);
@@ -121,7 +122,7 @@ const struct registry_settings *settings_registry(const struct config *config, s
 		.max_waiting_events =
 			smaller(registry->max_waiting_events, (config->pipeline.max_in_flight + 1) / 2),
 		.max_waiting_bytes =
-			smaller(registry->max_waiting_bytes, config->pipeline.max_in_flight_bytes / 2),
+			smaller(registry->max_waiting_bytes, (config->pipeline.max_in_flight_bytes + 1) / 2),
 		.max_schemas = (size_t)registry->max_schemas,
 		.state_directory = config->pipeline.state_directory,
 	};

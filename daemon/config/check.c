@@ -330,6 +330,23 @@ static void check_registry_https(const struct checker *checker)
 			     "only used with addresses of https, and all in registry.urls begin with http:");
 }
 
+/* A default gives way; what is written there is what is wanted, and no less. */
+static void check_half(const struct checker *checker, const char *name, int64_t value, const char *of,
+		       int64_t whole, int64_t low)
+{
+	char setting[64];
+	unsigned line;
+	int64_t most = (whole + 1) / 2;
+	snprintf(setting, sizeof setting, "registry.%s", name);
+	if (value > most && conf_file_line(checker->file, setting, &line) &&
+	    !conf_problems_within(checker->problems, of))
+		FAIL(checker, ERR_CONFIG_RANGE, setting,
+		     "%lld is more than half of %s = %lld, which others have to have; allowed here is %lld "
+		     "to "
+		     "%lld: lower it, or raise %s",
+		     (long long)value, of, (long long)whole, (long long)low, (long long)most, of);
+}
+
 static void check_registry(const struct checker *checker)
 {
 	const struct config_registry *registry = &checker->config->registry;
@@ -351,6 +368,10 @@ static void check_registry(const struct checker *checker)
 					   "that is registry.urls[%zu], too; leave one of them out", j);
 	}
 	check_registry_https(checker);
+	check_half(checker, "max_waiting_events", registry->max_waiting_events, "pipeline.max_in_flight",
+		   checker->config->pipeline.max_in_flight, 1);
+	check_half(checker, "max_waiting_bytes", registry->max_waiting_bytes, "pipeline.max_in_flight_bytes",
+		   checker->config->pipeline.max_in_flight_bytes, 65536);
 	if (registry->may_register && checker->config->kafka.wire_format != CONFIG_CONFLUENT)
 		FAIL(checker, ERR_CONFIG_RANGE, "registry.register",
 		     "there is nothing to register unless outputs are framed with ids of schemas: write "
