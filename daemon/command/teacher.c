@@ -3,15 +3,27 @@
 #include "avro/registry/registry_store.h"
 #include "avro/registry/registry_subjects.h"
 #include "common/clock.h"
+#include "common/hash.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* After which a registry is asked again that could not be asked: a command that reads a million records would
- * take for ever. */
+/* After which a registry is asked again that could not be asked, and one that has said no: a command that
+ * reads a million records would take for ever. */
 #define ASK_AGAIN_US INT64_C(10000000)
+#define REFUSED_US   INT64_C(1000000)
+
+enum { REFUSALS = 256 };
+
+/* A name that was not to be had, for a while: neither a file nor the registry is looked at again for it. */
+struct refusal {
+	struct schema_name name;
+	int64_t until_us;
+	err_t err;
+	struct err_detail detail;
+};
 
 struct teacher {
 	struct arena *arena;
@@ -23,6 +35,7 @@ struct teacher {
 	err_t err;		      /* of a registry that could not be asked */
 	int64_t failed_us;	      /* when that was */
 	struct err_detail detail;
+	struct refusal refusals[REFUSALS]; /* the latest of each slot */
 };
 
 /* ---- what the daemon has kept ---- */
@@ -80,12 +93,38 @@ static err_t ask(struct teacher *teacher, const struct schema_name *name, struct
 	return err ? err_fail(detail, err, "%s", err_message(err, &reason)) : ERR_OK;
 }
 
+/* ---- both ---- */
+
+static struct refusal *slot_of(struct teacher *teacher, const struct schema_name *name)
+{
+	uint64_t hash = name->by_guid ? hash_seeded(name->guid, sizeof name->guid)
+				      : hash_seeded(&name->id, sizeof name->id);
+	return &teacher->refusals[hash % REFUSALS];
+}
+
+static err_t learn(struct teacher *teacher, const struct schema_name *name, struct err_detail *detail)
+{
+	struct refusal *refusal = slot_of(teacher, name);
+	struct err_detail reason = { "" };
+	if (refusal->until_us > clock_monotonic_us() && framing_same_name(&refusal->name, name))
+		return err_fail(detail, refusal->err, "%s", refusal->detail.message);
+	if (learn_kept(teacher, name))
+		return ERR_OK;
+	err_t err = ask(teacher, name, &reason);
+	if (!err)
+		return ERR_OK;
+	refusal->name = *name;
+	refusal->until_us = err == ERR_SCHEMA_UNAVAILABLE ? teacher->failed_us + ASK_AGAIN_US
+							  : clock_monotonic_us() + REFUSED_US;
+	refusal->err = err_fail(&refusal->detail, err, "%s", err_message(err, &reason));
+	return err_fail(detail, err, "%s", refusal->detail.message);
+}
+
 static err_t teach(const struct schema_name *name, void *context, struct err_detail *detail)
 {
 	struct teacher *teacher = context;
 	pthread_mutex_lock(&teacher->mutex);
-	bool known = codec_knows_named(teacher->codec, name) || learn_kept(teacher, name);
-	err_t err = known ? ERR_OK : ask(teacher, name, detail);
+	err_t err = codec_knows_named(teacher->codec, name) ? ERR_OK : learn(teacher, name, detail);
 	pthread_mutex_unlock(&teacher->mutex);
 	return err;
 }

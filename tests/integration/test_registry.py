@@ -518,6 +518,9 @@ def test_the_calibration_waits_for_schemas(kafka, topics, postgres, calibration_
     await_counted((16, 16), (6, 3))
     daemon.await_log("has not given schema 12345 within 3 s (registry.wait_ms)")
     assert "assayd_calibration_skipped_total 1" in daemon.get("/metrics")[1]
+    kafka.produce(rig.topics.advisory, [{"value": FRAME.pack(0, 12344) + b"?"} for _ in range(5)])
+    _, said = command(daemon, "tail", "advisories", "--once")  # which asks once for all
+    assert said.count("is no such message: the schema registry: ") == 5 and front.asked.count("/schemas/ids/12344") == 1, (said, front.asked)
     answers = {12346: (503, b""), 12347: (200, b" " * 3_000_000)}  # and others are answered
     wrong = {f"/schemas/ids/{schema_id}": answer for schema_id, answer in answers.items()}
     front.answer = lambda handler: handler.say(*wrong[handler.path]) if handler.path in wrong else honest(handler)
