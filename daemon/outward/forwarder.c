@@ -22,6 +22,7 @@ enum {
 	RETRY_AFTER_MAX_MS = 3600000,
 	LAG_MS = 1000,
 	REFUSED_AGAIN_MS = 10000, /* between attempts to read what may not be read */
+	WARNING_PAUSE_MS = 10000, /* a topic full of foreign messages must not flood the journal */
 	CLIENT_CLOSE_MS = 1000,
 };
 
@@ -64,6 +65,8 @@ struct forwarder {
 	char logged[512];   /* why the receiver takes nothing, as the journal knows it */
 	int64_t awaited_ms; /* when the message was written whose schema is waited for; 0: none is */
 	bool cut;	    /* that one comes next, and has to be read again */
+	int64_t warned_us;  /* when it last told of a message that cannot be read; 0: never */
+	uint64_t unreadable_silently; /* since then */
 	right_set refused;
 	int64_t refused_us, refused_since_ms;
 
@@ -268,9 +271,8 @@ static void commit_last(struct forwarder *forwarder)
 /* ---- schemas ---- */
 
 /* What was read before is sent, then this message is read again, and those behind it. */
-static void await_schema(struct forwarder *forwarder, const rd_kafka_message_t *message)
+static void await_schema(struct forwarder *forwarder, const rd_kafka_message_t *message, const char *reason)
 {
-	static const char reason[] = "the schema registry does not give the schema of a message";
 	if (!forwarder->awaited_ms)
 		log_warning("%s waits, and nothing else does: %s", forwarder->outlet.title, reason);
 	forwarder->awaited_ms = kafka_written_ms(message);
@@ -541,15 +543,33 @@ static void on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t err, rd_kafka
 
 /* ---- messages ---- */
 
+static void tell_unreadable(struct forwarder *forwarder, const rd_kafka_message_t *message,
+			    const char *reason)
+{
+	int64_t now_us = clock_monotonic_us();
+	if (forwarder->warned_us && now_us - forwarder->warned_us < INT64_C(1000) * WARNING_PAUSE_MS) {
+		forwarder->unreadable_silently++;
+		return;
+	}
+	log_warning("%s passes by partition %d of %s, offset %" PRId64
+		    ", which cannot be read: %s (and %" PRIu64 " before it)",
+		    forwarder->outlet.title, (int)message->partition, forwarder->options.topic,
+		    message->offset, reason, forwarder->unreadable_silently);
+	forwarder->warned_us = now_us;
+	forwarder->unreadable_silently = 0;
+}
+
 static void read_message(struct forwarder *forwarder, struct forwarder_partition *partition,
 			 const rd_kafka_message_t *message)
 {
 	size_t items = 0, bytes = 0;
+	struct err_detail detail = { "" };
 	if (message->offset < partition->taken)
 		return;
-	enum outlet_take take = forwarder->outlet.take(forwarder->outlet.context, message, &items, &bytes);
+	enum outlet_take take =
+		forwarder->outlet.take(forwarder->outlet.context, message, &items, &bytes, &detail);
 	if (take == OUTLET_AWAITED) {
-		await_schema(forwarder, message);
+		await_schema(forwarder, message, detail.message);
 		return;
 	}
 	end_awaiting(forwarder);
@@ -567,9 +587,7 @@ static void read_message(struct forwarder *forwarder, struct forwarder_partition
 		return;
 	}
 	if (take == OUTLET_UNREADABLE)
-		log_warning("%s passes by offset %" PRId64 " of partition %d of %s, which cannot be read",
-			    forwarder->outlet.title, message->offset, (int)message->partition,
-			    forwarder->options.topic);
+		tell_unreadable(forwarder, message, detail.message);
 	pthread_mutex_lock(&forwarder->mutex);
 	if (take == OUTLET_UNREADABLE)
 		forwarder->statistics.unreadable++;

@@ -282,19 +282,18 @@ static str_t header_of(const rd_kafka_message_t *message, const char *name)
 }
 
 static enum outlet_take take(void *context, const rd_kafka_message_t *message, size_t *ret_items,
-			     size_t *ret_bytes)
+			     size_t *ret_bytes, struct err_detail *detail)
 {
 	struct otlp *otlp = context;
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	struct scored_query *scored;
-	struct err_detail detail = { "" };
 	size_t before = otlp->records.len;
 	if (!message->payload)
-		return OUTLET_UNREADABLE;
+		return outlet_empty(detail);
 	err_t err = codec_decode_scored(otlp->options.codec, message->payload, message->len, arena, &scored,
-					&detail);
+					detail);
 	if (err)
-		return outlet_undecoded(err);
+		return outlet_undecoded(err, detail);
 	*ret_items = otlp_append(scored, header_of(message, header_name(HEADER_TRACEPARENT)),
 				 otlp->options.explanations, &otlp->records);
 	*ret_bytes = otlp->records.len - before;

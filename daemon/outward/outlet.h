@@ -26,9 +26,10 @@ struct outlet {
 	int64_t give_up_after_ms; /* a request that is never taken is given up then; 0: never */
 
 	/* Adds a message to the request that is being made; it lives until this returns. `ret_items` (0
-	 * before): how much it adds to what is counted as sent, `ret_bytes`: to the request. */
+	 * before): how much it adds to what is counted as sent, `ret_bytes`: to the request. `detail`, of one
+	 * that is UNREADABLE or AWAITED: why. */
 	enum outlet_take (*take)(void *context, const rd_kafka_message_t *message, size_t *ret_items,
-				 size_t *ret_bytes);
+				 size_t *ret_bytes, struct err_detail *detail);
 
 	/* Sends the request, which stays as it is; blocks until its deadline. `ret_refused` (0 before): items
 	 * that the receiver did not take of a request that it took. */
@@ -42,8 +43,17 @@ struct outlet {
 	void *context;
 };
 
-/* What is to be done with a message that was not decoded for this error. Pure. */
-static inline enum outlet_take outlet_undecoded(err_t err)
+/* What is to be done with a message that was not decoded for this error, whose detail is complete then. Pure.
+ */
+static inline enum outlet_take outlet_undecoded(err_t err, struct err_detail *detail)
 {
+	if (!detail->message[0])
+		err_fail(detail, err, "%s", err_text(err));
 	return codec_awaits_schema(err) ? OUTLET_AWAITED : OUTLET_UNREADABLE;
+}
+
+static inline enum outlet_take outlet_empty(struct err_detail *detail)
+{
+	err_fail(detail, ERR_FRAME_UNKNOWN, "it is empty");
+	return OUTLET_UNREADABLE;
 }

@@ -143,18 +143,17 @@ static bool is_plain(str_t id)
 }
 
 static enum outlet_take take(void *context, const rd_kafka_message_t *message, size_t *ret_items,
-			     size_t *ret_bytes)
+			     size_t *ret_bytes, struct err_detail *detail)
 {
 	struct webhook *webhook = context;
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	struct advisory *advisory;
-	struct err_detail detail = { "" };
 	if (!message->payload)
-		return OUTLET_UNREADABLE;
+		return outlet_empty(detail);
 	err_t err = codec_decode_advisory(webhook->options.codec, message->payload, message->len, arena,
-					  &advisory, &detail);
+					  &advisory, detail);
 	if (err)
-		return outlet_undecoded(err);
+		return outlet_undecoded(err, detail);
 	if (!webhook_selects(advisory, webhook->options.kinds, webhook->options.levels))
 		return OUTLET_PASSED;
 	if (is_plain(advisory->advisory_id))

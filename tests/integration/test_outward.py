@@ -20,6 +20,7 @@ import yaml
 import certificates
 import events
 import pypi
+import schema_registry
 import wire
 from openmetrics import Metrics, await_metrics
 from receiver import Receiver, Reply
@@ -282,19 +283,28 @@ def test_instances_share_the_topic(outward):
 
 
 def test_what_no_registry_explains_yet_waits(outward):
-    """A message whose schema nobody gives just now is not passed by, and what comes before it is sent."""
-    config = {**outward.config(), "registry": {"urls": ("http://127.0.0.1:1",)}, "otlp": {"endpoint": outward.receiver.base}}
+    """A message whose schema nobody gives just now is not passed by, and what comes before it is sent; one whose schema is not
+    to be had is, which is told."""
+    registry = schema_registry.ScriptedRegistry(lambda handler: handler.say(404, {"error_code": 40403, "message": "Schema 8 not found"}))
+    config = {**outward.config(), "registry": {"urls": (registry.url,)}, "otlp": {"endpoint": outward.receiver.base}}
     daemon = outward.make_with(config).start()
     daemon.await_log("begins with what is published from now on", count=2)
+    outward.kafka.produce(outward.topics.advisory, [{"value": b"\0\0\0\0\x08rest", "partition": number} for number in (0, 1)])
     first = outward.advise()
     assert set(outward.taken(1)) == {first["advisory_id"]}
+    metrics = await_metrics(daemon, lambda found: found.value("assayd_receiver_unreadable", receiver="webhook") == 2)
+    assert metrics.value("assayd_receiver_up", receiver="webhook") == 1
+    assert re.search(r"the advisory webhook passes by partition \d of .*, offset 0, which cannot be read: schema 8 of the schema registry is not "
+                     r"to be had: .*\(and 0 before it\)", daemon.log()), daemon.log_tail()
+    registry.close()
     outward.kafka.produce(outward.topics.advisory, [{"value": b"\0\0\0\0\7rest", "partition": number} for number in (0, 1)])
     await_attention(daemon, "receiver_away")
+    assert "the advisory webhook waits, and nothing else does: the schema registry has not given schema 7 yet: " in daemon.log()
     outward.send()
     outward.kafka.read(outward.topics.scored, 1)  # scoring does not wait, nor does the other forwarder
     assert [request.path for request in outward.receiver.taken(2)] == ["/hook", "/v1/logs"]
     metrics = await_metrics(daemon, lambda found: found.value("assayd_receiver_sent", receiver="otlp") == 1)
-    assert metrics.value("assayd_receiver_unreadable", receiver="webhook") == 0
+    assert metrics.value("assayd_receiver_unreadable", receiver="webhook") == 2
     assert metrics.value("assayd_receiver_up", receiver="webhook") == 0
     assert metrics.value("assayd_receiver_up", receiver="otlp") == 1
 
