@@ -5,6 +5,7 @@ import os
 import pathlib
 import shlex
 import signal
+import socket
 import subprocess
 import time
 
@@ -80,3 +81,8 @@ def test_what_is_kept_can_be_looked_at_and_asked():
             done = subprocess.run([*command, question], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
             assert text in done.stdout and action in done.stdout and done.stderr == "", (question, done)
             assert done.returncode == (1 if action else 0), (question, done)
+        with socket.create_server(("127.0.0.1", 0)) as gone:
+            nobody = f"http://127.0.0.1:{gone.getsockname()[1]}/v1"
+        done = subprocess.run([*command, "--model-url", nobody, "Which?"], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 1 and done.stdout == "" and done.stderr.startswith(f"no model answers at {nobody}: ") and \
+            done.stderr.count("\n") == 1, done

@@ -21,7 +21,9 @@ import (
 	"time"
 
 	"github.com/twmb/avro"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/sr"
 )
 
@@ -82,6 +84,7 @@ func (f *finding) String() string {
 
 // registry has schemas by their ids, each asked for once; without an address there is none.
 type registry struct {
+	url     string
 	client  *sr.Client
 	schemas map[int]*avro.Schema
 }
@@ -91,7 +94,11 @@ func newRegistry(url string) (*registry, error) {
 		return nil, nil
 	}
 	client, err := sr.NewClient(sr.URLs(url))
-	return &registry{client, map[int]*avro.Schema{}}, err
+	return &registry{url, client, map[int]*avro.Schema{}}, err
+}
+
+func (r *registry) failed(err error) error {
+	return fmt.Errorf("the schema registry %s: %w; start it, or correct SCHEMA_REGISTRY_URL", r.url, err)
 }
 
 func (r *registry) schema(ctx context.Context, id int) (*avro.Schema, error) {
@@ -100,7 +107,7 @@ func (r *registry) schema(ctx context.Context, id int) (*avro.Schema, error) {
 	}
 	found, err := r.client.SchemaByID(ctx, id)
 	if err != nil {
-		return nil, err
+		return nil, r.failed(err)
 	}
 	r.schemas[id], err = avro.Parse(found.Schema)
 	return r.schemas[id], err
@@ -110,7 +117,7 @@ func (r *registry) schema(ctx context.Context, id int) (*avro.Schema, error) {
 func (r *registry) encode(ctx context.Context, topic string, value any) ([]byte, error) {
 	registered, err := r.client.CreateSchema(ctx, topic+"-value", sr.Schema{Schema: schema})
 	if err != nil {
-		return nil, err
+		return nil, r.failed(err)
 	}
 	framed, err := new(sr.ConfluentHeader).AppendEncode(nil, registered.ID, nil)
 	if err != nil {
@@ -130,6 +137,23 @@ func (r *registry) decode(ctx context.Context, data []byte, value any) error {
 	}
 	_, err = writer.Decode(payload, value, avro.SkipUnknown())
 	return err
+}
+
+// check says whether there is such a broker with such a topic: clients wait for either for as long as it takes.
+func check(ctx context.Context, client *kgo.Client, broker, topic string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	request, asked := kmsg.NewPtrMetadataRequest(), kmsg.NewMetadataRequestTopic()
+	asked.Topic = &topic
+	request.Topics = append(request.Topics, asked)
+	answer, err := request.RequestWith(ctx, client)
+	if err != nil {
+		return fmt.Errorf("no broker answers at %s: %w; start it, or correct KAFKA_BOOTSTRAP", broker, err)
+	}
+	if answer.Topics[0].ErrorCode == kerr.UnknownTopicOrPartition.Code {
+		return fmt.Errorf("%s has no topic %s; create it, or correct its name", broker, topic)
+	}
+	return kerr.ErrorForCode(answer.Topics[0].ErrorCode)
 }
 
 func produce(ctx context.Context, client *kgo.Client, registry *registry, topic string, words []string) error {
@@ -218,6 +242,9 @@ func run(ctx context.Context, words []string) error {
 		return err
 	}
 	defer client.Close()
+	if err := check(ctx, client, broker, words[1]); err != nil {
+		return err
+	}
 	if producing {
 		return produce(ctx, client, registry, words[1], words[2:])
 	}
@@ -228,6 +255,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil {
+		log.SetFlags(0)
 		log.Fatal(err)
 	}
 }

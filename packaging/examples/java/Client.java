@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.UUID;
+import java.util.concurrent.ExecutionException;
 import org.apache.avro.Schema;
 import org.apache.avro.generic.GenericData;
 import org.apache.avro.generic.GenericDatumReader;
@@ -24,10 +25,12 @@ import org.apache.avro.generic.GenericRecord;
 import org.apache.avro.io.BinaryEncoder;
 import org.apache.avro.io.DecoderFactory;
 import org.apache.avro.io.EncoderFactory;
+import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 import org.apache.kafka.common.errors.WakeupException;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
@@ -39,10 +42,11 @@ import org.apache.kafka.common.serialization.StringSerializer;
  * assayd for a program in Java: sends it an event, and reads what it found.
  *
  * <pre>
- * mvn -q compile
- * mvn -q exec:java -Dexec.args="produce generated-queries 'QUESTION' 'SQL'"     prints the event_id; the target may follow
- * mvn -q exec:java -Dexec.args="read scored-queries"                            a line each: event_id, level, disposition, score; until Ctrl-C
- * mvn -q exec:java -Dexec.args="read confidence-advisories level=VERY_LOW_CONFIDENCE"    only those with that header; no other one is decoded
+ * mvn -q compile dependency:copy-dependencies -DoutputDirectory=target/jars
+ * alias client="java -cp 'target/classes:target/jars/*' Client"
+ * client produce generated-queries 'QUESTION' 'SQL'    prints the event_id; the target may follow
+ * client read scored-queries                           a line each: event_id, level, disposition, score; until Ctrl-C
+ * client read confidence-advisories level=VERY_LOW_CONFIDENCE    only those with that header; no other one is decoded
  * </pre>
  *
  * KAFKA_BOOTSTRAP is the broker (localhost:9092). With SCHEMA_REGISTRY_URL events are Avro in Confluent's framing, else JSON; records
@@ -74,10 +78,15 @@ public final class Client {
         }
 
         private JsonNode ask(HttpRequest.Builder request) throws IOException, InterruptedException {
-            HttpResponse<String> answer = http.send(request.build(), HttpResponse.BodyHandlers.ofString());
-            if (answer.statusCode() != 200)
-                throw new IOException("schema registry: HTTP " + answer.statusCode() + ": " + answer.body());
-            return JSON.readTree(answer.body());
+            try {
+                HttpResponse<String> answer = http.send(request.build(), HttpResponse.BodyHandlers.ofString());
+                if (answer.statusCode() != 200)
+                    throw new IOException("HTTP " + answer.statusCode() + ", " + answer.body());
+                return JSON.readTree(answer.body());
+            } catch (IOException failed) {
+                String why = failed.getMessage() == null ? "no connection" : failed.getMessage();
+                throw new IOException("the schema registry " + url + ": " + why + "; start it, or correct SCHEMA_REGISTRY_URL");
+            }
         }
 
         byte[] encode(String topic, GenericRecord value) throws IOException, InterruptedException {
@@ -106,7 +115,19 @@ public final class Client {
         return url == null || url.isEmpty() ? null : new Registry(url);
     }
 
+    private static void check(String topic) throws IOException, InterruptedException {
+        Map<String, Object> settings = Map.of("bootstrap.servers", BROKER, "request.timeout.ms", 5000, "default.api.timeout.ms", 5000);
+        try (Admin admin = Admin.create(settings)) {
+            admin.describeTopics(List.of(topic)).allTopicNames().get();
+        } catch (ExecutionException failed) {
+            throw new IOException(failed.getCause() instanceof UnknownTopicOrPartitionException
+                    ? BROKER + " has no topic " + topic + "; create it, or correct its name"
+                    : "no broker answers at " + BROKER + ": " + failed.getCause().getMessage() + "; start it, or correct KAFKA_BOOTSTRAP");
+        }
+    }
+
     private static void produce(String topic, String question, String sql, String target) throws Exception {
+        check(topic);
         GenericRecord event = new GenericData.Record(EVENT);
         event.put("event_id", UUID.randomUUID().toString());
         event.put("occurred_at", System.currentTimeMillis());
@@ -157,6 +178,7 @@ public final class Client {
     }
 
     private static void read(String topic, String wanted) throws Exception {
+        check(topic);
         Registry registry = registry();
         // committed messages alone, which is not its default: assayd publishes in transactions
         Map<String, Object> settings = Map.of("bootstrap.servers", BROKER, "group.id", "example-java-" + topic, "auto.offset.reset", "earliest",
@@ -191,13 +213,22 @@ public final class Client {
         }
     }
 
-    public static void main(String[] words) throws Exception {
+    private static void run(String[] words) throws Exception {
         if (words.length >= 4 && words.length <= 5 && words[0].equals("produce"))
             produce(words[1], words[2], words[3], words.length > 4 ? words[4] : null);
         else if (words.length >= 2 && words.length <= 3 && words[0].equals("read"))
             read(words[1], words.length > 2 ? words[2] : null);
         else
-            System.err.println("usage: produce TOPIC QUESTION SQL [TARGET] | read TOPIC [HEADER=VALUE]");
+            throw new IOException("usage: produce TOPIC QUESTION SQL [TARGET] | read TOPIC [HEADER=VALUE]");
+    }
+
+    public static void main(String[] words) {
+        try {
+            run(words);
+        } catch (Exception failed) {
+            System.err.println(String.valueOf(failed.getMessage()).replace('\n', ' '));
+            System.exit(1);
+        }
     }
 
     private Client() {

@@ -15,7 +15,7 @@ import time
 import urllib.request
 import uuid
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 PROMPT = """Answer with one PostgreSQL query and nothing else. Tables: regions(region_id, name), customers(customer_id, name, email,
 region_id, created_on), products(product_id, name, category, price), orders(order_id, customer_id, ordered_at, status),
@@ -32,8 +32,8 @@ def generate(url, model, question):
 
 def at_the_end(broker, topic):
     """A consumer that sees what is published from now on."""
-    consumer = Consumer({"bootstrap.servers": broker, "group.id": f"ask-{uuid.uuid4()}", "isolation.level": "read_committed"})
-    partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+    consumer = Consumer({"bootstrap.servers": broker, "group.id": f"ask-{uuid.uuid4()}", "isolation.level": "read_committed", "log_level": 0})
+    partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions or sys.exit(f"{broker} has no topic {topic}; create it (README)")
     ends = [TopicPartition(topic, number, consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=10)[1]) for number in partitions]
     consumer.assign(ends)
     return consumer
@@ -46,13 +46,19 @@ def main():
     parser.add_argument("--model", default="scripted")
     parser.add_argument("question")
     ask = parser.parse_args()
-    sql = generate(ask.model_url, ask.model, ask.question)
+    try:
+        scored = at_the_end(ask.broker, "scored-queries")
+        sql = generate(ask.model_url, ask.model, ask.question)
+    except KafkaException as error:
+        sys.exit(f"no broker answers at {ask.broker}: {error.args[0].str()}; start it, or correct --broker")
+    except OSError as error:
+        sys.exit(f"no model answers at {ask.model_url}: {error}; start it, or correct --model-url")
     event = {"event_id": str(uuid.uuid4()), "occurred_at": int(time.time() * 1000), "application": "ask.py", "model": ask.model,
              "question": ask.question, "sql": sql, "target": "shop"}
-    scored = at_the_end(ask.broker, "scored-queries")
-    producer = Producer({"bootstrap.servers": ask.broker})
-    producer.produce("generated-queries", json.dumps(event), key=event["event_id"])
-    producer.flush(30)
+    producer, refused = Producer({"bootstrap.servers": ask.broker, "log_level": 0}), []
+    producer.produce("generated-queries", json.dumps(event), event["event_id"], on_delivery=lambda error, _: refused.append(error) if error else None)
+    if producer.flush(30) or refused:
+        sys.exit(f"{ask.broker} did not take the event into generated-queries: {refused[0].str() if refused else 'no answer'}; is the topic there?")
     deadline = time.time() + 60
     while time.time() < deadline:
         message = scored.poll(1)

@@ -44,18 +44,36 @@ def registry():
     return SchemaRegistryClient({"url": REGISTRY, "timeout": 30})
 
 
+def by_registry(work, *arguments):
+    """Its result; what its client raises, of many kinds, ends the program with one line."""
+    try:
+        return work(*arguments)
+    except Exception as error:
+        sys.exit(f"the schema registry {REGISTRY}: {error}; start it, or correct SCHEMA_REGISTRY_URL")
+
+
+def check(client, topic):
+    try:
+        found = client.list_topics(topic, timeout=5).topics[topic]
+    except KafkaException as error:
+        sys.exit(f"no broker answers at {BROKER}: {error.args[0].str()}; start it, or correct KAFKA_BOOTSTRAP")
+    if found.error:
+        sys.exit(f"{BROKER} has no topic {topic} ({found.error.str()}); create it, or correct its name")
+
+
 def produce(topic, question, sql, target=None):
     event = {"event_id": str(uuid.uuid4()), "occurred_at": int(time.time() * 1000), "application": "example-python",
              "question": question, "sql": sql, "target": target}
+    producer = Producer({"bootstrap.servers": BROKER, "enable.idempotence": True, "log_level": 0})
+    check(producer, topic)
     value = json.dumps(event).encode()
     if REGISTRY:
-        serializer = AvroSerializer(registry(), SCHEMA, conf=STRATEGY)
-        value = serializer(event, SerializationContext(topic, MessageField.VALUE))
+        serializer = by_registry(AvroSerializer, registry(), SCHEMA, None, STRATEGY)
+        value = by_registry(serializer, event, SerializationContext(topic, MessageField.VALUE))
     refused = []
-    producer = Producer({"bootstrap.servers": BROKER, "enable.idempotence": True})
     producer.produce(topic, value, event["event_id"], on_delivery=lambda error, _: refused.append(error) if error else None)
     if producer.flush(30) or refused:
-        sys.exit(f"the broker did not take it: {refused or 'no answer'}")
+        sys.exit(f"{BROKER} did not take it: {refused[0].str() if refused else 'no answer'}; see its log, and what it allows this client")
     print(event["event_id"])
 
 
@@ -70,7 +88,8 @@ def line(value):
 def read(topic, wanted=None):
     decode = AvroDeserializer(registry(), conf=STRATEGY) if REGISTRY else None
     # committed messages alone, which is librdkafka's default: assayd publishes in transactions
-    consumer = Consumer({"bootstrap.servers": BROKER, "group.id": f"example-python-{topic}", "auto.offset.reset": "earliest"})
+    consumer = Consumer({"bootstrap.servers": BROKER, "group.id": f"example-python-{topic}", "auto.offset.reset": "earliest", "log_level": 0})
+    check(consumer, topic)
     consumer.subscribe([topic])
     try:
         while True:
@@ -78,14 +97,14 @@ def read(topic, wanted=None):
             if message is None:
                 continue
             if message.error():
-                raise KafkaException(message.error())
+                sys.exit(f"{topic} of {BROKER}: {message.error().str()}; see the broker's log, and what it allows this client")
             if wanted and tuple(wanted.encode().split(b"=", 1)) not in [(name.encode(), data) for name, data in message.headers() or ()]:
                 continue
             data = message.value()
             if data.startswith(b"{"):
                 print(line(json.loads(data)), flush=True)
             elif data.startswith(b"\0") and decode:
-                print(line(decode(data, SerializationContext(topic, MessageField.VALUE))), flush=True)
+                print(line(by_registry(decode, data, SerializationContext(topic, MessageField.VALUE))), flush=True)
             else:
                 sys.exit('neither JSON nor Avro of a registry that SCHEMA_REGISTRY_URL names: set kafka.wire_format = "json" or "confluent"')
     except KeyboardInterrupt:

@@ -58,13 +58,19 @@ class Registry {
   constructor(private readonly url: string) {}
 
   private async ask(path: string, body?: unknown): Promise<unknown> {
-    const answer = await fetch(this.url + path, {
-      method: body === undefined ? "GET" : "POST",
-      headers: { "Content-Type": "application/vnd.schemaregistry.v1+json" },
-      body: body === undefined ? null : JSON.stringify(body),
-    });
-    if (!answer.ok) throw new Error(`schema registry: HTTP ${answer.status}: ${await answer.text()}`);
-    return answer.json();
+    try {
+      const answer = await fetch(this.url + path, {
+        method: body === undefined ? "GET" : "POST",
+        headers: { "Content-Type": "application/vnd.schemaregistry.v1+json" },
+        body: body === undefined ? null : JSON.stringify(body),
+      });
+      if (!answer.ok) throw new Error(`HTTP ${answer.status}, ${await answer.text()}`);
+      return await answer.json();
+    } catch (failed) {
+      const { message, cause } = failed as Error; // fetch itself says no more than that it failed
+      const why = cause as NodeJS.ErrnoException | undefined;
+      throw new Error(`the schema registry ${this.url}: ${why?.code ?? why?.message ?? message}; start it, or correct SCHEMA_REGISTRY_URL`);
+    }
   }
 
   async encode(topic: string, value: unknown): Promise<Buffer> {
@@ -89,6 +95,20 @@ class Registry {
 
 const registry = registryUrl ? new Registry(registryUrl) : undefined;
 
+async function check(topic: string) {
+  const admin = new kafkajs.Kafka({ ...settings, retry: { retries: 1 } }).admin();
+  try {
+    await admin.connect();
+    await admin.fetchTopicMetadata({ topics: [topic] });
+  } catch (failed) {
+    if (failed instanceof kafkajs.KafkaJSProtocolError && failed.type === "UNKNOWN_TOPIC_OR_PARTITION")
+      throw new Error(`${broker} has no topic ${topic}; create it, or correct its name`);
+    throw new Error(`no broker answers at ${broker}: ${(failed as Error).message}; start it, or correct KAFKA_BOOTSTRAP`);
+  } finally {
+    await admin.disconnect();
+  }
+}
+
 async function produce(topic: string, question: string, sql: string, target?: string) {
   const event = {
     event_id: randomUUID(),
@@ -98,6 +118,7 @@ async function produce(topic: string, question: string, sql: string, target?: st
     sql,
     target: target ?? null,
   };
+  await check(topic);
   const value = registry ? await registry.encode(topic, event) : JSON.stringify(event);
   const producer = kafka.producer();
   await producer.connect();
@@ -126,6 +147,7 @@ function hasHeader(headers: IHeaders | undefined, wanted: string): boolean {
 }
 
 async function read(topic: string, wanted?: string) {
+  await check(topic);
   // committed messages alone, which is its default: assayd publishes in transactions
   const consumer = kafka.consumer({ groupId: `example-typescript-${topic}` });
   const failed = new Promise<never>((_, reject) => consumer.on("consumer.crash", ({ payload }) => reject(payload.error)));
@@ -141,12 +163,15 @@ async function read(topic: string, wanted?: string) {
   await Promise.race([failed, stopped]).finally(() => consumer.disconnect());
 }
 
-const kafka = new kafkajs.Kafka({ brokers: [broker], logLevel: kafkajs.logLevel.ERROR });
+const settings = { brokers: [broker], logLevel: kafkajs.logLevel.NOTHING };
+const kafka = new kafkajs.Kafka(settings);
 const [command, topic = "", ...words] = process.argv.slice(2);
 const [first = "", second = "", target] = words;
-if (command === "produce" && (words.length === 2 || words.length === 3)) await produce(topic, first, second, target);
-else if (command === "read" && topic && words.length < 2) await read(topic, words[0]);
-else {
-  console.error("usage: produce TOPIC QUESTION SQL [TARGET] | read TOPIC [HEADER=VALUE]");
-  process.exitCode = 2;
+try {
+  if (command === "produce" && (words.length === 2 || words.length === 3)) await produce(topic, first, second, target);
+  else if (command === "read" && topic && words.length < 2) await read(topic, words[0]);
+  else throw new Error("usage: produce TOPIC QUESTION SQL [TARGET] | read TOPIC [HEADER=VALUE]");
+} catch (failed) {
+  console.error((failed as Error).message.replaceAll("\n", " "));
+  process.exit(1);
 }

@@ -10,6 +10,7 @@ Values are plain JSON, times in milliseconds; of a reader that fails the value i
                                 default ~/.cache/assayd); 77 where one cannot be had. Go is asked for by tests/long/clients alone.
 """
 
+import concurrent.futures
 import contextlib
 import hashlib
 import json
@@ -18,6 +19,7 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -178,9 +180,34 @@ class Example:
         return lines
 
 
+def _try_mistake(command, environment, words, said):
+    done = subprocess.run([*command, *words], env={**os.environ, **environment}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=180, check=False)
+    one_line = done.returncode == 1 and not done.stdout and re.fullmatch(said + "\n", done.stderr)
+    return [] if one_line else [f"{words}: {said}: {done}"]
+
+
+def _mistakes(bootstrap, topic, registry_url):
+    """Things that an example needs and that are not there: environment, words, and the line that it says, with the exit status 1."""
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        nobody = f"127.0.0.1:{gone.getsockname()[1]}"
+    there, words = {"KAFKA_BOOTSTRAP": bootstrap, "SCHEMA_REGISTRY_URL": registry_url}, ["produce", topic, "Which?", "SELECT 1"]
+    return [({**there, "KAFKA_BOOTSTRAP": nobody}, words, f"no broker answers at {nobody}: .*; start it, or correct KAFKA_BOOTSTRAP"),
+            (there, ["read", "no.such.topic"], f"{bootstrap} has no topic no.such.topic.*; create it, or correct its name"),
+            ({**there, "SCHEMA_REGISTRY_URL": f"http://{nobody}"}, words,
+             f"the schema registry http://{nobody}: .*; start it, or correct SCHEMA_REGISTRY_URL")]
+
+
 def try_example(command, kafka, topics, registry_url, wire_format):
     """What an example does wrong with a daemon of that kafka.wire_format ("confluent", "json"): a text for each fault. One event goes
-    in as JSON and one as Avro; records and advisories are read, these by a header, and compared with what Apache's Avro decodes."""
+    in as JSON and one as Avro; records and advisories are read, these by a header, and compared with what Apache's Avro decodes.
+    Beside it, what it says of what is not there."""
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        faults = [pool.submit(_try_mistake, command, *mistake) for mistake in _mistakes(kafka.bootstrap, topics.input, registry_url)]
+        return sum((fault.result() for fault in faults), _try_work(command, kafka, topics, registry_url, wire_format))
+
+
+def _try_work(command, kafka, topics, registry_url, wire_format):
     by_avro = Example(command, kafka.bootstrap, registry_url)
     by_json = Example(command, kafka.bootstrap)
     unsafe = by_json.produce(topics.input, "Who has to go?", "DELETE FROM customers")
