@@ -346,24 +346,36 @@ static err_t find_frame_writer(const struct codec *codec, const struct frame *fr
 			(unsigned long long)frame->fingerprint);
 }
 
+/* Whoever wrote the bytes has to know by which schema they were read, if a registry may have given a wrong
+ * one. */
+static err_t name_schema(const struct frame *frame, err_t err, const struct err_detail *reason,
+			 struct err_detail *detail)
+{
+	char name[SCHEMA_NAME_SIZE] = "";
+	const char *why = err_message(err, reason);
+	char text[sizeof reason->message];
+	if (!detail)
+		return err;
+	if (frame->kind == FRAME_CONFLUENT)
+		framing_name_text(&frame->name, name);
+	snprintf(text, sizeof text, "%s%s%s", name, *name ? ": " : "", why);
+	return err_fail(detail, err, "%s", text);
+}
+
 static err_t decode_avro(const struct codec *codec, enum record_id id, const struct frame *frame,
 			 struct arena *arena, void *record, struct err_detail *detail)
 {
 	const struct codec_writer *writer;
-	char name[SCHEMA_NAME_SIZE + 1] = "";
 	err_t found = find_frame_writer(codec, frame, &writer, detail);
 	if (found)
 		return found;
-	if (!writer->plans[id]) {
-		if (frame->kind == FRAME_CONFLUENT)
-			framing_name_text(&frame->name, name);
-		return err_fail(detail, ERR_SCHEMA_INCOMPATIBLE, "%s%s%s", name, *name ? ": " : "",
-				writer->refusals[id].message);
-	}
+	if (!writer->plans[id])
+		return name_schema(frame, ERR_SCHEMA_INCOMPATIBLE, &writer->refusals[id], detail);
 	err_t err = bounds_check(writer->schema->root, frame->payload.ptr, frame->payload.len, &codec->limits,
 				 detail);
-	return err ? err
-		   : plan_decode(writer->plans[id], frame->payload, &codec->limits, arena, record, detail);
+	if (!err)
+		err = plan_decode(writer->plans[id], frame->payload, &codec->limits, arena, record, detail);
+	return err ? name_schema(frame, err, detail, detail) : ERR_OK;
 }
 
 static err_t decode_frame(const struct codec *codec, enum record_id id, const struct frame *frame,

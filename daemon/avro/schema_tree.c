@@ -360,6 +360,8 @@ err_t schema_parse_own(str_t json, struct schema **ret_schema, struct err_detail
 	json_error_t error;
 	_cleanup_(json_cleanup) json_t *root =
 		json_loadb(json.ptr, json.len, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
+	if (!root && json_error_code(&error) == json_error_stack_overflow)
+		return err_fail(detail, ERR_JSON_SYNTAX, "the schema is too large or nested too deeply");
 	if (!root)
 		return err_fail(detail, ERR_JSON_SYNTAX, "the schema is not JSON: line %d: %s", error.line,
 				error.text);

@@ -216,7 +216,7 @@ def test_lies_cost_what_needs_them(rig):
     rig.send([framed(n, event) for n, event in enumerate(sent)] + [events.message(event) for event in plain])
     assert ids_of(rig.scored(len(kinds) + 1)) == sorted(event["event_id"] for event in [sent[-1], *plain])
     letters = {FRAME.unpack_from(letter.value())[1]: headers_of(letter) for letter in rig.dead_letters(len(kinds))}
-    assert not [text for n, kind in enumerate(kinds) if (text := lying_registry.difference(kind, letters[n]))]
+    assert not [text for n, kind in enumerate(kinds) if (text := lying_registry.difference(kind, n, letters[n]))]
     assert not lying.elsewhere.asked
     lying.close()
 

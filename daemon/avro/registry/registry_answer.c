@@ -15,6 +15,8 @@ static err_t parse(str_t body, json_t **ret_json, struct err_detail *detail)
 {
 	json_error_t error;
 	json_t *json = json_loadb(body.ptr ? body.ptr : "", body.len, JSON_REJECT_DUPLICATES, &error);
+	if (!json && json_error_code(&error) == json_error_stack_overflow)
+		return err_fail(detail, ERR_JSON_SYNTAX, "the answer is JSON that is nested too deeply");
 	if (!json)
 		return err_fail(detail, ERR_JSON_SYNTAX, "the answer is no JSON: %s", error.text);
 	*ret_json = json;

@@ -171,7 +171,10 @@ static const char *mend_of_answer(long status, int64_t code)
 		return code == 0 ? "; see the log of the registry, and of a proxy before it, or correct "
 				   "registry.urls"
 				 : "; see the log of the registry";
-	return code == 0 ? "; what answers there is no schema registry: correct registry.urls" : "";
+	/* a web server's 404 in JSON has its status for a code */
+	return code == 0 || code == status
+		       ? "; what answers there is no schema registry: correct registry.urls"
+		       : "";
 }
 
 enum registry_outcome registry_failure(const struct registry_request *request, struct err_detail *detail)
@@ -227,6 +230,26 @@ static err_t put_together(struct registry_fetch *fetch, struct err_detail *detai
 	return fetch->known == 1 ? ERR_OK : registry_inline(texts, fetch->known, &fetch->schema, detail);
 }
 
+/* Nobody asked for that. */
+static bool is_compressed(const struct registry_request *request)
+{
+	const char *encoding = request->encoding;
+	return (*encoding && strcasecmp(encoding, "identity") != 0) ||
+	       (request->answer.len > 1 && memcmp(request->answer.data, "\x1f\x8b", 2) == 0);
+}
+
+/* Why an answer that is a success is no JSON. */
+static void explain(const struct registry_request *request, struct err_detail *detail)
+{
+	if (!is_compressed(request))
+		registry_say_foreign(request, detail);
+	else
+		err_fail(detail, ERR_JSON_SYNTAX,
+			 "the answer is compressed (%s), although none such is accepted; change the proxy "
+			 "before the registry, or registry.urls",
+			 *request->encoding ? request->encoding : "gzip");
+}
+
 static enum registry_outcome take_document(struct registry_fetch *fetch,
 					   const struct registry_request *request, struct err_detail *detail)
 {
@@ -234,7 +257,7 @@ static enum registry_outcome take_document(struct registry_fetch *fetch,
 	struct registry_document answer;
 	err_t err = registry_answer_schema(buf_str(&request->answer), fetch->arena, &answer, detail);
 	if (err == ERR_JSON_SYNTAX)
-		registry_say_foreign(request, detail);
+		explain(request, detail);
 	if (err)
 		return err == ERR_SCHEMA_INCOMPATIBLE ? REGISTRY_REFUSED : REGISTRY_ODD;
 	document->schema = answer.schema;

@@ -6,7 +6,7 @@
 #include <curl/curl.h>
 
 #define CONNECT_TIMEOUT_MS 3000L
-#define CONNECTIONS_MAX	   8L
+#define CONNECTIONS_KEPT   8L /* that are idle */
 #define ACCEPTED	   "Accept: application/vnd.schemaregistry.v1+json, application/json"
 #define POSTED		   "Content-Type: application/vnd.schemaregistry.v1+json"
 
@@ -29,7 +29,7 @@ struct registry_http *registry_http_new(const struct registry_settings *settings
 	http->settings = settings;
 	http->multi = curl_multi_init();
 	must(http->multi != NULL);
-	curl_multi_setopt(http->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, CONNECTIONS_MAX);
+	curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, CONNECTIONS_KEPT);
 	list_init(&http->failed);
 	return http;
 }
@@ -156,7 +156,8 @@ void registry_http_start(struct registry_http *http, struct registry_request *re
 	buf_reset(&request->answer);
 	request->status = 0;
 	request->reached = request->answered = false;
-	request->fault[0] = request->error[0] = request->content_type[0] = '\0';
+	request->again_ms = 0;
+	request->fault[0] = request->error[0] = request->content_type[0] = request->encoding[0] = '\0';
 	request->headers = NULL;
 	request->handle = curl_easy_init();
 	must(request->handle && set_request(request->handle, settings, request, url.data));
@@ -192,21 +193,34 @@ static void explain_key(const struct registry_settings *settings, struct registr
 			 settings->key_file ? "key_file" : "certificate_file", reason.message);
 }
 
-static void note_content_type(struct registry_request *request)
+static void copy_printable(const char *value, char *to, size_t size)
 {
+	snprintf(to, size, "%s", value ? value : "");
+	for (; *to; to++)
+		if ((unsigned char)*to < ' ' || (unsigned char)*to >= 0x7f)
+			*to = '?';
+}
+
+static void note_headers(struct registry_request *request)
+{
+	curl_off_t again_s = 0;
 	const char *type = NULL;
+	struct curl_header *header;
 	curl_easy_getinfo(request->handle, CURLINFO_CONTENT_TYPE, &type);
-	snprintf(request->content_type, sizeof request->content_type, "%s", type ? type : "");
-	for (char *at = request->content_type; *at; at++)
-		if ((unsigned char)*at < ' ' || (unsigned char)*at >= 0x7f)
-			*at = '?';
+	copy_printable(type, request->content_type, sizeof request->content_type);
+	if (curl_easy_header(request->handle, "Content-Encoding", 0, CURLH_HEADER, -1, &header) == CURLHE_OK)
+		copy_printable(header->value, request->encoding, sizeof request->encoding);
+	curl_easy_getinfo(request->handle, CURLINFO_RETRY_AFTER, &again_s);
+	if (again_s > REGISTRY_RETRY_AFTER_MAX_MS / 1000)
+		again_s = REGISTRY_RETRY_AFTER_MAX_MS / 1000;
+	request->again_ms = again_s > 0 ? again_s * 1000 : 0;
 }
 
 static void finish(struct registry_request *request, CURLcode result)
 {
 	curl_off_t sending_us = 0;
 	long status = 0;
-	note_content_type(request);
+	note_headers(request);
 	curl_easy_getinfo(request->handle, CURLINFO_PRETRANSFER_TIME_T, &sending_us);
 	curl_easy_getinfo(request->handle, CURLINFO_RESPONSE_CODE, &status);
 	/* with TLS 1.3 a server that does not take our certificate breaks off when it may have the request */

@@ -12,6 +12,9 @@
 /* Bytes of an answer: more than any schema has that this program reads. */
 #define REGISTRY_ANSWER_MAX ((size_t)2 << 20)
 
+/* Longer than this no server makes us wait. */
+enum { REGISTRY_RETRY_AFTER_MAX_MS = 300000 };
+
 struct registry_http;
 
 /* One request; the caller owns it, and keeps it while it is under way. */
@@ -22,6 +25,8 @@ struct registry_request {
 	const char *body;      /* JSON to post, or NULL: asks for what is there */
 	long status;	       /* of the answer; 0: there is none, and `fault` says why */
 	char content_type[64]; /* of the answer, printable and short, or "" */
+	char encoding[32];     /* Content-Encoding, likewise */
+	int64_t again_ms;      /* before which it is not to be asked again (Retry-After); 0: it may be */
 	bool reached;	       /* the server took the request */
 	bool answered;	       /* and answered in time, though maybe with more than fits */
 	struct buf answer;

@@ -185,9 +185,12 @@ static err_t inline_all(struct inliner *inliner, json_t **schemas, const str_t *
 		json_error_t error;
 		schemas[i] = json_loadb(texts[i].ptr, texts[i].len, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES,
 					&error);
-		err = schemas[i] ? name_types(inliner, schemas[i], STR_NONE, 0)
-				 : err_fail(inliner->detail, ERR_JSON_SYNTAX, "the schema is no JSON: %s",
-					    error.text);
+		if (!schemas[i] && json_error_code(&error) == json_error_stack_overflow)
+			err = too_deep(inliner);
+		else
+			err = schemas[i] ? name_types(inliner, schemas[i], STR_NONE, 0)
+					 : err_fail(inliner->detail, ERR_JSON_SYNTAX,
+						    "the schema is no JSON: %s", error.text);
 	}
 	if (!err) {
 		json_array_append(holder, schemas[0]);

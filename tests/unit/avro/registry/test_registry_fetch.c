@@ -49,6 +49,9 @@ static void test_answers(void **state)
 		  "it answers HTTP 404, text/html; what answers there is no schema registry: correct "
 		  "registry.urls" },
 		{ 405, "<html>", REGISTRY_ODD, "is no schema registry" },
+		{ 404, "{\"error_code\": 404, \"message\": \"HTTP 404 Not Found\"}", REGISTRY_ODD,
+		  "is no schema registry" },
+		{ 200, "\x1f\x8b\x08", REGISTRY_ODD, "the answer is compressed (gzip)" },
 		{ 418, "{\"error_code\": 41800, \"message\": \"\\u001b[2J\\nshort\"}", REGISTRY_ODD,
 		  "HTTP 418, \\u001b[2J\\nshort" },
 		{ 401, "", REGISTRY_UNAVAILABLE, "registry.user" },
@@ -67,6 +70,25 @@ static void test_answers(void **state)
 		if (take(fetch, CASES[i].status, CASES[i].body, &detail) != CASES[i].outcome ||
 		    !strstr(detail.message, CASES[i].says))
 			fail_msg("HTTP %ld %s: %s", CASES[i].status, CASES[i].body, detail.message);
+		registry_fetch_free(fetch);
+	}
+}
+
+static void test_compressed(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *encoding, *says;
+	} CASES[] = { { "br", "the answer is compressed (br)" }, { "identity", "the answer is no JSON" } };
+	const struct schema_name name = { .id = 7 };
+	for (size_t i = 0; i < COUNT_OF(CASES); i++) {
+		struct registry_fetch *fetch = registry_fetch_new(&name);
+		struct registry_request request = answered(200, "x");
+		struct err_detail detail = { "" };
+		snprintf(request.encoding, sizeof request.encoding, "%s", CASES[i].encoding);
+		assert_int_equal(registry_fetch_take(fetch, &request, &detail), REGISTRY_ODD);
+		assert_non_null(strstr(detail.message, CASES[i].says));
+		registry_request_free(&request);
 		registry_fetch_free(fetch);
 	}
 }
@@ -222,9 +244,10 @@ static void test_deep_nesting(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_answers),	   cmocka_unit_test(test_no_answer),
-		cmocka_unit_test(test_references), cmocka_unit_test(test_endless_references),
-		cmocka_unit_test(test_inlining),   cmocka_unit_test(test_deep_nesting),
+		cmocka_unit_test(test_compressed),	   cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_no_answer),	   cmocka_unit_test(test_references),
+		cmocka_unit_test(test_endless_references), cmocka_unit_test(test_inlining),
+		cmocka_unit_test(test_deep_nesting),
 	};
 	return cmocka_run_group_tests_name("registry_fetch", tests, NULL, NULL);
 }
