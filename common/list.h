@@ -52,6 +52,16 @@ static inline void list_prepend(struct list *list, struct list_node *node)
 	list->count++;
 }
 
+/* `next` is a node of the list, or its head: then it is the last. */
+static inline void list_insert_before(struct list *list, struct list_node *next, struct list_node *node)
+{
+	node->next = next;
+	node->prev = next->prev;
+	node->prev->next = node;
+	next->prev = node;
+	list->count++;
+}
+
 static inline void list_remove(struct list *list, struct list_node *node)
 {
 	node->prev->next = node->next;

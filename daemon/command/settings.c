@@ -124,6 +124,7 @@ const struct registry_settings *settings_registry(const struct config *config, s
 		.max_waiting_bytes =
 			smaller(registry->max_waiting_bytes, (config->pipeline.max_in_flight_bytes + 1) / 2),
 		.max_schemas = (size_t)registry->max_schemas,
+		.max_kept_bytes = (size_t)registry->max_kept_bytes,
 		.state_directory = config->pipeline.state_directory,
 	};
 	return settings;

@@ -94,6 +94,7 @@ struct config_registry {
 	bool may_register; /* `register` */
 	enum config_strategy subject_name_strategy;
 	int64_t max_schemas;
+	int64_t max_kept_bytes;
 };
 
 enum config_client_authentication { CONFIG_CLIENT_BASIC, CONFIG_CLIENT_POST };

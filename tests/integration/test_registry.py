@@ -221,6 +221,20 @@ def test_lies_cost_what_needs_them(rig):
     lying.close()
 
 
+def test_slow_schemas_hold_up_no_others(rig):
+    """More of them than are asked for at a time, each for 5 s, and at an address behind one that does not answer at all."""
+    lying = lying_registry.LyingRegistry(["silence"] * 100)
+    silent = schema_registry.ScriptedRegistry(lambda handler: time.sleep(60))
+    start(rig, (silent.url, lying.url))
+    sent = [events.sure() for _ in range(120)]
+    rig.send([framed(n, event) for n, event in enumerate(sent)])
+    began = time.monotonic()
+    assert ids_of(rig.scored(20)) == sorted(event["event_id"] for event in sent[100:])
+    assert time.monotonic() - began < 4
+    silent.close()
+    lying.close()
+
+
 def test_who_we_are_and_where_else_to_ask(rig, registry, tmp_path):
     """Basic authentication, with a password that is changed in its file; and the next address when one does not answer."""
     wanted = ["first"]
@@ -520,7 +534,7 @@ def test_the_calibration_waits_for_schemas(kafka, topics, postgres, calibration_
     assert "assayd_calibration_skipped_total 1" in daemon.get("/metrics")[1]
     kafka.produce(rig.topics.advisory, [{"value": FRAME.pack(0, 12344) + b"?"} for _ in range(5)])
     _, said = command(daemon, "tail", "advisories", "--once")  # which asks once for all
-    assert said.count("is no such message: the schema registry: ") == 5 and front.asked.count("/schemas/ids/12344") == 1, (said, front.asked)
+    assert said.count("is no such message: schema 12344 of the schema registry: ") == 5 and front.asked.count("/schemas/ids/12344") == 1, (said, front.asked)
     answers = {12346: (503, b""), 12347: (200, b" " * 3_000_000)}  # and others are answered
     wrong = {f"/schemas/ids/{schema_id}": answer for schema_id, answer in answers.items()}
     front.answer = lambda handler: handler.say(*wrong[handler.path]) if handler.path in wrong else honest(handler)

@@ -1,5 +1,6 @@
 #include "avro/registry/registry.h"
 
+#include "avro/registry/registry_addresses.h"
 #include "avro/registry/registry_fetch.h"
 #include "avro/registry/registry_patience.h"
 #include "avro/registry/registry_proof.h"
@@ -14,7 +15,13 @@
 
 enum {
 	BUCKETS = 4096,
-	AT_ONCE_MAX = 8, /* requests under way */
+	FIRST_MAX = REGISTRY_FIRST_MAX,
+	AGAIN_MAX = REGISTRY_AGAIN_MAX,
+	AT_ONCE_MAX = FIRST_MAX + AGAIN_MAX,
+	SLICE_DOUBLINGS_MAX = 8,
+	FIRST_AGAIN_MAX = 3, /* attempts that count for nothing */
+	START_MS = 2000,     /* that schemas from the disk are learnt before anything else is done */
+	WORK_MS = 50,	     /* that answers are learnt, or files, between two looks at the network */
 	ROUND_MS = 1000,
 	AGAIN_BASE_MS = 500,
 	AGAIN_CAP_MS = 30000, /* of one name */
@@ -30,7 +37,15 @@ enum {
 	PARTITIONS_MAX = 100000,
 };
 
-enum lookup_state { LOOKUP_DUE, LOOKUP_ASKING, LOOKUP_NEGATIVE };
+enum lookup_state {
+	LOOKUP_NEW,	     /* it may be on the disk */
+	LOOKUP_FIRST,	     /* the registry was never asked for it */
+	LOOKUP_AGAIN,	     /* it was, in vain; by when it is due */
+	LOOKUP_ASKING_FIRST, /* it is being asked; by when that began */
+	LOOKUP_ASKING_AGAIN,
+	LOOKUP_NEGATIVE, /* known not to be had; by age */
+	LOOKUP_STATES
+};
 
 /* A name that is looked up, or known not to be had. */
 struct registry_lookup {
@@ -39,9 +54,14 @@ struct registry_lookup {
 	struct schema_name name;
 	enum lookup_state state;
 	struct list waits;
-	int64_t due_us; /* DUE: when it is to be asked for; NEGATIVE: until when that counts */
+	int64_t due_us;	  /* AGAIN: when it is to be asked for; NEGATIVE: until when that counts */
+	int64_t asked_us; /* when the attempt that is under way began, or the last one */
+	unsigned failures;
 	struct backoff again;
+	int64_t again_ms; /* that the registry wants us to wait, or 0 */
 	int64_t negative_ms;
+	bool unsure;		 /* it failed, and it is not known yet whether others do */
+	bool logged;		 /* the journal knows that it fails */
 	bool absent;		 /* the registry said once that it does not have it */
 	int64_t wanted_until_us; /* somebody comes again for it until then */
 	int64_t odd_since_us;	 /* since when it is answered, and not as it should be; 0: it is not */
@@ -53,7 +73,11 @@ struct registry_lookup {
 	/* the thread's */
 	struct registry_fetch *fetch;
 	struct registry_request request;
-	size_t tried; /* addresses that failed */
+	int64_t requested_us; /* when that began */
+	unsigned asked;	      /* bits of the addresses that were asked for what is wanted now */
+	bool denied;	      /* one of them says that it does not have it */
+	bool reached;	      /* one of them took the request */
+	bool answered;	      /* and answered it in time */
 	enum registry_outcome failure;
 	struct err_detail fault; /* of one of them: what it answered, or else why it did not */
 };
@@ -65,8 +89,8 @@ struct registry {
 	struct registry_store *store;
 	struct pool *thread;
 	struct heartbeat heartbeat;
-	size_t url; /* that answered last; the thread's, likewise below */
-	int64_t logged_us;
+	struct registry_addresses addresses; /* the thread's, likewise below */
+	struct list finished;		     /* requests, whose answers are to be taken */
 	bool unkept_reported;
 	int64_t swept_us;
 	struct registry_lookup probe; /* in no list; asked while it has a fetch */
@@ -74,12 +98,14 @@ struct registry {
 	pthread_mutex_t mutex; /* guards what follows; never held for long */
 	bool stopping, ended;
 	struct registry_lookup *buckets[BUCKETS];
-	struct list due, asking, negative; /* lookups; the negative ones by age */
-	struct list waits;		   /* of all lookups, by age */
+	struct list lookups[LOOKUP_STATES];
+	struct list waits; /* of all lookups, by age */
 	struct backoff down_again;
 	int64_t down_until_us; /* nobody is asked before */
+	size_t turn;	       /* of the kinds of attempts, while one is asked for at a time */
 	struct registry_proof proof;
 	struct registry_patience patience;
+	int64_t logged_us;     /* when the journal was last told of one name that fails */
 	int64_t full_since_us; /* since when there is no room for a schema; 0: there is */
 	bool full_reported;
 	struct err_detail fault;
@@ -110,18 +136,27 @@ static bool is_wanted(const struct registry_lookup *lookup, int64_t now_us)
 	return !list_empty(&lookup->waits) || lookup->wanted_until_us > now_us;
 }
 
-static struct list *list_of(struct registry *registry, enum lookup_state state)
+static struct registry_lookup *lookup_of(struct list_node *node)
 {
-	return state == LOOKUP_DUE	? &registry->due
-	       : state == LOOKUP_ASKING ? &registry->asking
-					: &registry->negative;
+	return container_of(node, struct registry_lookup, node);
+}
+
+/* In the list of its state, behind all others, or those that are due before it. */
+static void enter(struct registry *registry, struct registry_lookup *lookup)
+{
+	struct list *list = &registry->lookups[lookup->state];
+	struct list_node *next = &list->head;
+	while (lookup->state == LOOKUP_AGAIN && next->prev != &list->head &&
+	       lookup_of(next->prev)->due_us > lookup->due_us)
+		next = next->prev;
+	list_insert_before(list, next, &lookup->node);
 }
 
 static void set_state(struct registry *registry, struct registry_lookup *lookup, enum lookup_state state)
 {
-	list_remove(list_of(registry, lookup->state), &lookup->node);
+	list_remove(&registry->lookups[lookup->state], &lookup->node);
 	lookup->state = state;
-	list_append(list_of(registry, state), &lookup->node);
+	enter(registry, lookup);
 }
 
 static struct registry_lookup *add_lookup(struct registry *registry, const struct schema_name *name)
@@ -136,7 +171,8 @@ static struct registry_lookup *add_lookup(struct registry *registry, const struc
 	list_init(&lookup->waits);
 	lookup->next = *bucket;
 	*bucket = lookup;
-	list_append(&registry->due, &lookup->node);
+	lookup->state = registry->store ? LOOKUP_NEW : LOOKUP_FIRST;
+	enter(registry, lookup);
 	return lookup;
 }
 
@@ -147,7 +183,7 @@ static void forget(struct registry *registry, struct registry_lookup *lookup)
 	while (*at != lookup)
 		at = &(*at)->next;
 	*at = lookup->next;
-	list_remove(list_of(registry, lookup->state), &lookup->node);
+	list_remove(&registry->lookups[lookup->state], &lookup->node);
 	registry_fetch_free(lookup->fetch);
 	registry_request_free(&lookup->request);
 	free(lookup);
@@ -331,7 +367,7 @@ static enum registry_answer await(struct registry *registry, struct registry_wai
 		lookup->err = ERR_OK;
 		lookup->odd_since_us = 0;
 		lookup->failing = (struct registry_failing){ 0 };
-		set_state(registry, lookup, LOOKUP_DUE);
+		set_state(registry, lookup, LOOKUP_AGAIN);
 	}
 	wait->lookup = lookup;
 	wait->since_us = now_us;
@@ -410,14 +446,51 @@ static void set_down(struct registry *registry, bool down)
 	registry->statistics.down = down;
 }
 
-/* It was asked and has answered, whatever that was worth. */
+/* A name fails while others are answered. The journal has each once, and not too many of them. */
+static void note_alone(struct registry *registry, struct registry_lookup *lookup)
+{
+	char name[SCHEMA_NAME_SIZE];
+	int64_t now_us = clock_monotonic_us();
+	if (lookup->logged)
+		return;
+	if (registry->logged_us && now_us - registry->logged_us < INT64_C(1000) * LOG_PAUSE_MS)
+		return;
+	registry->logged_us = now_us;
+	lookup->logged = true;
+	framing_name_text(&lookup->name, name);
+	log_warning("the schema registry answers, but does not give %s: %s; events that need it wait, and it "
+		    "is asked again",
+		    name, lookup->detail.message);
+}
+
+/* Whether those that failed, and of which that was not known yet, did so alone. If not, they are due when
+ * the registry is tried again. */
+static void settle_unsure(struct registry *registry, bool alone)
+{
+	LIST_FOREACH_SAFE (node, &registry->lookups[LOOKUP_AGAIN]) {
+		struct registry_lookup *lookup = lookup_of(node);
+		if (!lookup->unsure)
+			continue;
+		lookup->unsure = false;
+		if (alone)
+			note_alone(registry, lookup);
+		if (alone || lookup->again_ms)
+			continue;
+		lookup->due_us = clock_monotonic_us();
+		set_state(registry, lookup, LOOKUP_AGAIN);
+	}
+}
+
+/* It was asked, whoever did, and has answered as a registry does. */
 static void note_up(struct registry *registry)
 {
 	if (registry->statistics.down)
 		log_notice("the schema registry answers again");
 	set_down(registry, false);
+	registry_proof_give(&registry->proof, clock_monotonic_us());
 	registry->down_until_us = 0;
 	backoff_reset(&registry->down_again);
+	settle_unsure(registry, true);
 }
 
 /* It answers, but never with this schema, or does not answer for it alone: whoever comes again for it does so
@@ -473,7 +546,7 @@ static enum registry_answer await_or_come_again(struct registry *registry, struc
 	struct registry_lookup *lookup = wait->lookup;
 	lookup->wanted_until_us =
 		clock_monotonic_us() + INT64_C(1000) * (lookup->passed_over ? PASSED_MS : WANTED_MS);
-	*ret_failing = registry->statistics.down || lookup->err;
+	*ret_failing = lookup->err || (registry->statistics.down && lookup->state != LOOKUP_NEW);
 	if (!is_given_up(registry, lookup))
 		return REGISTRY_WAITS;
 	leave_lists(registry, wait);
@@ -482,8 +555,6 @@ static enum registry_answer await_or_come_again(struct registry *registry, struc
 		 "the schema registry answers, but has not given %s within %" PRId64
 		 " s (registry.wait_ms): %.300s",
 		 name, registry->settings->wait_ms / 1000, fault_of(registry, lookup));
-	if (!lookup->passed_over && registry->proof.since_us)
-		note_up(registry);
 	return pass_over(lookup, wait);
 }
 
@@ -514,36 +585,26 @@ err_t registry_resolve(struct registry *registry, const struct schema_name *name
 
 /* ---- what became of lookups; the thread ---- */
 
+/* Nobody is answered: all wait together. */
 static void note_down(struct registry *registry, const struct err_detail *detail)
 {
+	int64_t now_us = clock_monotonic_us();
 	if (!registry->statistics.down)
 		log_warning("the schema registry cannot be asked; events with schemas that are not known yet "
 			    "wait, and others go on: %s",
 			    detail->message);
 	set_down(registry, true);
 	registry->fault = *detail;
-	registry->down_until_us =
-		clock_monotonic_us() + INT64_C(1000) * backoff_next_ms(&registry->down_again);
-}
-
-static void note_odd(struct registry *registry, const struct registry_lookup *lookup)
-{
-	char name[SCHEMA_NAME_SIZE];
-	int64_t now_us = clock_monotonic_us();
-	if (registry->logged_us && now_us - registry->logged_us < INT64_C(1000) * LOG_PAUSE_MS)
-		return;
-	registry->logged_us = now_us;
-	framing_name_text(&lookup->name, name);
-	log_warning("the schema registry does not give %s: %s; it is asked again", name,
-		    lookup->detail.message);
+	if (registry->down_until_us <= now_us)
+		registry->down_until_us = now_us + INT64_C(1000) * backoff_next_ms(&registry->down_again);
+	settle_unsure(registry, false);
 }
 
 static void retry(struct registry *registry, struct registry_lookup *lookup, int64_t delay_ms)
 {
 	registry_fetch_free(TAKE_PTR(lookup->fetch));
-	lookup->tried = 0;
 	lookup->due_us = clock_monotonic_us() + delay_ms * 1000;
-	set_state(registry, lookup, LOOKUP_DUE);
+	set_state(registry, lookup, LOOKUP_AGAIN);
 }
 
 /* Those who come again need not wait for the next attempt. */
@@ -553,7 +614,7 @@ static void end_blocked(struct registry *registry, struct registry_lookup *looku
 	struct err_detail detail;
 	framing_name_text(&lookup->name, name);
 	err_fail(&detail, ERR_SCHEMA_UNAVAILABLE, "the schema registry has not given %s yet: %s", name,
-		 lookup->detail.message);
+		 fault_of(registry, lookup));
 	LIST_FOREACH_SAFE (node, &lookup->waits) {
 		struct registry_wait *wait = container_of(node, struct registry_wait, node);
 		if (!wait->counted)
@@ -575,11 +636,12 @@ static void settle_negative(struct registry *registry, struct registry_lookup *l
 	lookup->negative_ms =
 		lookup->negative_ms * 2 < NEGATIVE_CAP_MS ? lookup->negative_ms * 2 : NEGATIVE_CAP_MS;
 	registry_fetch_free(TAKE_PTR(lookup->fetch));
-	lookup->tried = 0;
+	lookup->failures = 0;
+	lookup->logged = false;
 	set_state(registry, lookup, LOOKUP_NEGATIVE);
 	end_waits(registry, lookup, err, &lookup->detail, ended);
-	if (registry->negative.count > NEGATIVE_MAX)
-		forget(registry, container_of(registry->negative.head.next, struct registry_lookup, node));
+	if (registry->lookups[LOOKUP_NEGATIVE].count > NEGATIVE_MAX)
+		forget(registry, lookup_of(registry->lookups[LOOKUP_NEGATIVE].head.next));
 }
 
 static void settle_absent(struct registry *registry, struct registry_lookup *lookup, const char *reason,
@@ -619,43 +681,62 @@ static void keep(struct registry *registry, const struct registry_lookup *lookup
 	registry->unkept_reported = err != ERR_OK;
 }
 
-/* The codec learns it, which takes a while, without the mutex; the lookup is this thread's meanwhile. */
+/* The codec has learnt it, so nobody begins to wait for it any more. Writing it takes a while, for which no
+ * event waits, and so does learning, both without the mutex; the lookup is this thread's meanwhile. */
 static void complete(struct registry *registry, struct registry_lookup *lookup, struct list *ended)
 {
 	struct err_detail detail = { "" };
 	err_t err = codec_learn_named(registry->codec, &lookup->name, registry_fetch_schema(lookup->fetch),
 				      &detail);
-	if (!err)
-		keep(registry, lookup);
 	pthread_mutex_lock(&registry->mutex);
-	note_up(registry);
-	if (err == ERR_SCHEMA_UNAVAILABLE) {
+	if (err == ERR_SCHEMA_UNAVAILABLE)
 		settle_full(registry, lookup, detail.message, ended);
-	} else if (err) {
+	else if (err)
 		settle_refused(registry, lookup, err_message(err, &detail), ended);
-	} else {
+	else
 		end_waits(registry, lookup, ERR_OK, NULL, ended);
-		forget(registry, lookup);
-	}
+	pthread_mutex_unlock(&registry->mutex);
+	if (err)
+		return;
+	tell(ended);
+	keep(registry, lookup);
+	pthread_mutex_lock(&registry->mutex);
+	forget(registry, lookup);
 	pthread_mutex_unlock(&registry->mutex);
 }
 
-static void ask(struct registry *registry, struct registry_lookup *lookup)
+/* Asks the next address for what is wanted now. False: there is none left. */
+static bool ask(struct registry *registry, struct registry_lookup *lookup)
 {
+	int64_t now_us = clock_monotonic_us();
+	size_t index = registry_addresses_next(&registry->addresses, lookup->asked, lookup->denied, now_us);
+	if (index == REGISTRY_NO_ADDRESS)
+		return false;
+	lookup->asked |= 1u << index;
+	lookup->requested_us = now_us;
 	lookup->request.path = registry_fetch_path(lookup->fetch);
-	lookup->request.url = (registry->url + lookup->tried) % registry->settings->urls_count;
+	lookup->request.url = index;
 	registry_http_start(registry->http, &lookup->request);
+	return true;
+}
+
+static void begin(struct registry *registry, struct registry_lookup *lookup)
+{
+	lookup->fetch = registry_fetch_new(&lookup->name);
+	lookup->asked = 0;
+	lookup->denied = lookup->reached = lookup->answered = false;
+	lookup->again_ms = 0;
+	ask(registry, lookup);
 }
 
 /* What it says to a name that it does not have tells whether it is there while another one fails. */
 static void start_probe(struct registry *registry)
 {
-	static const struct schema_name nobodys = { .id = INT32_MAX };
 	if (registry->probe.fetch)
 		return;
-	registry->probe.fetch = registry_fetch_new(&nobodys);
-	registry->probe.tried = 0;
-	ask(registry, &registry->probe);
+	registry->probe.name = (struct schema_name){ .id = INT32_MAX }; /* nobody's */
+	registry->probe.asked_us = clock_monotonic_us();
+	begin(registry, &registry->probe);
 }
 
 static void end_probe(struct registry *registry)
@@ -664,76 +745,72 @@ static void end_probe(struct registry *registry)
 	registry_request_free(&registry->probe.request);
 }
 
-static void take_probe(struct registry *registry)
-{
-	struct registry_lookup *probe = &registry->probe;
-	struct err_detail detail;
-	enum registry_outcome outcome = registry_fetch_take(probe->fetch, &probe->request, &detail);
-	bool failed = outcome == REGISTRY_UNAVAILABLE || outcome == REGISTRY_ODD;
-	bool last = !failed || ++probe->tried == registry->settings->urls_count;
-	pthread_mutex_lock(&registry->mutex);
-	registry->statistics.requests++;
-	registry->statistics.errors += failed;
-	if (!failed)
-		registry_proof_give(&registry->proof, clock_monotonic_us());
-	else if (last)
-		registry_proof_miss(&registry->proof);
-	pthread_mutex_unlock(&registry->mutex);
-	if (last)
-		end_probe(registry);
-	else
-		ask(registry, probe);
-}
-
 /* No answer in time is no answer, even if the connection was there. */
 static void note_answered(struct registry_lookup *lookup, enum registry_outcome outcome)
 {
-	if (outcome != REGISTRY_ODD || !lookup->request.answered)
+	if (outcome != REGISTRY_ODD || !lookup->answered)
 		lookup->odd_since_us = 0;
 	else if (!lookup->odd_since_us)
 		lookup->odd_since_us = clock_monotonic_us();
 }
 
 /* Whoever comes again waits no longer for a name that fails alone, and nobody else does on its account. */
-static bool note_failing(struct registry *registry, struct registry_lookup *lookup,
-			 enum registry_outcome outcome)
+static bool note_failing(struct registry *registry, struct registry_lookup *lookup)
 {
-	bool failed = outcome == REGISTRY_UNAVAILABLE || outcome == REGISTRY_ODD;
 	int64_t now_us = clock_monotonic_us();
-	if (failed)
-		registry_fails(&lookup->failing, &registry->proof, now_us);
-	else
-		lookup->failing = (struct registry_failing){ 0 };
-	return failed && lookup->wanted_until_us > now_us;
+	registry_fails(&lookup->failing, &registry->proof, now_us);
+	return lookup->wanted_until_us > now_us;
 }
 
-/* An attempt that came to nothing. */
+/* Somebody was answered while this one was not. */
+static bool others_are_answered(const struct registry *registry, const struct registry_lookup *lookup)
+{
+	return registry->proof.since_us && registry->proof.proven_us >= lookup->asked_us;
+}
+
+/*
+ * An attempt that came to nothing. Where nobody can be reached all wait; where others are answered this one
+ * alone does, for as long as the registry wants it to. Else a probe has to tell: then it returns true.
+ */
+static bool put_off(struct registry *registry, struct registry_lookup *lookup)
+{
+	bool wanted = note_failing(registry, lookup);
+	bool alone = others_are_answered(registry, lookup);
+	bool away = !alone && !lookup->reached && !(lookup->passed_over && registry->proof.since_us);
+	int64_t delay_ms =
+		alone || !(away || registry->statistics.down) ? backoff_next_ms(&lookup->again) : 0;
+	lookup->failures++;
+	retry(registry, lookup, delay_ms > lookup->again_ms ? delay_ms : lookup->again_ms);
+	lookup->unsure = !alone && !away;
+	if (alone)
+		note_alone(registry, lookup);
+	else if (away)
+		note_down(registry, &lookup->detail);
+	return wanted || lookup->unsure;
+}
+
 static void fail(struct registry *registry, struct registry_lookup *lookup, enum registry_outcome outcome,
 		 const struct err_detail *detail, struct list *ended)
 {
+	bool probes = false;
 	pthread_mutex_lock(&registry->mutex);
-	if (outcome != REGISTRY_UNAVAILABLE)
-		note_up(registry);
 	lookup->detail = *detail;
 	lookup->err = ERR_SCHEMA_UNAVAILABLE;
 	note_answered(lookup, outcome);
-	bool probes = note_failing(registry, lookup, outcome);
-	bool alone = lookup->passed_over && registry->proof.since_us;
-	if (outcome == REGISTRY_ABSENT && lookup->absent) {
-		settle_absent(registry, lookup, detail->message, ended);
-	} else if (outcome == REGISTRY_REFUSED) {
-		settle_refused(registry, lookup, detail->message, ended);
-	} else if (outcome == REGISTRY_ABSENT) { /* it may have been registered just now, elsewhere */
-		lookup->absent = true;
-		retry(registry, lookup, SURE_MS);
-	} else if (outcome == REGISTRY_UNAVAILABLE && !alone) {
-		note_down(registry, detail);
-		retry(registry, lookup, 0);
+	if (outcome == REGISTRY_UNAVAILABLE || outcome == REGISTRY_ODD) {
+		probes = put_off(registry, lookup);
 	} else {
-		note_odd(registry, lookup);
-		retry(registry, lookup, backoff_next_ms(&lookup->again));
+		lookup->failing = (struct registry_failing){ 0 };
+		if (outcome == REGISTRY_REFUSED) {
+			settle_refused(registry, lookup, detail->message, ended);
+		} else if (lookup->absent) {
+			settle_absent(registry, lookup, detail->message, ended);
+		} else { /* it may have been registered just now, elsewhere */
+			lookup->absent = true;
+			retry(registry, lookup, SURE_MS);
+		}
 	}
-	if (lookup->state == LOOKUP_DUE)
+	if (lookup->state == LOOKUP_AGAIN)
 		end_blocked(registry, lookup, ended);
 	if (registry->patience.until_us && outcome != REGISTRY_ABSENT && outcome != REGISTRY_REFUSED) {
 		registry_patience_spend(&registry->patience, clock_monotonic_us(),
@@ -745,82 +822,305 @@ static void fail(struct registry *registry, struct registry_lookup *lookup, enum
 		start_probe(registry);
 }
 
-/* Of several addresses, that which answered says most. */
+/* Of several addresses, that which answered says most; that it does not have it says all. */
 static void note_fault(const struct registry *registry, struct registry_lookup *lookup,
 		       enum registry_outcome outcome, const struct err_detail *detail)
 {
 	bool several = registry->settings->urls_count > 1;
-	if (lookup->tried > 0 && lookup->request.status == 0)
+	bool first = (lookup->asked & (lookup->asked - 1)) == 0;
+	lookup->reached |= lookup->request.reached;
+	lookup->answered |= lookup->request.answered;
+	if (lookup->request.again_ms > lookup->again_ms)
+		lookup->again_ms = lookup->request.again_ms;
+	if (lookup->denied || (!first && lookup->request.status == 0))
 		return;
+	lookup->denied = outcome == REGISTRY_ABSENT;
 	lookup->failure = outcome;
 	err_fail(&lookup->fault, ERR_SCHEMA_UNAVAILABLE, "%.100s%s%s",
 		 several ? registry->settings->urls[lookup->request.url] : "", several ? ": " : "",
 		 detail->message);
 }
 
-static void take_answer(struct registry *registry, struct registry_request *request, struct list *ended)
+/* What became of a request, for all that is known of the registry and its addresses. */
+static void note_outcome(struct registry *registry, const struct registry_lookup *lookup,
+			 enum registry_outcome outcome)
 {
-	struct registry_lookup *lookup = container_of(request, struct registry_lookup, request);
-	struct err_detail detail = { "" };
-	enum registry_outcome outcome = registry_fetch_take(lookup->fetch, request, &detail);
 	bool failed = outcome == REGISTRY_UNAVAILABLE || outcome == REGISTRY_ODD;
-	registry_request_free(request); /* of thousands that wait for another try each may have been large */
+	int64_t now_us = clock_monotonic_us();
+	size_t index = lookup->request.url;
 	pthread_mutex_lock(&registry->mutex);
 	registry->statistics.requests++;
 	registry->statistics.errors += failed;
 	if (!failed)
-		registry_proof_give(&registry->proof, clock_monotonic_us());
+		note_up(registry);
 	pthread_mutex_unlock(&registry->mutex);
 	if (failed)
-		note_fault(registry, lookup, outcome, &detail);
+		registry_addresses_fail(&registry->addresses, index, lookup->requested_us, now_us);
 	else
-		registry->url = request->url;
-	if (outcome == REGISTRY_MORE || (failed && ++lookup->tried < registry->settings->urls_count)) {
-		if (outcome == REGISTRY_MORE)
-			lookup->tried = 0;
-		ask(registry, lookup);
-	} else if (outcome == REGISTRY_COMPLETE) {
+		registry_addresses_answer(&registry->addresses, index, now_us);
+	if (!failed && outcome != REGISTRY_ABSENT)
+		registry->addresses.best = index;
+}
+
+static void take_answer(struct registry *registry, struct registry_lookup *lookup, struct list *ended)
+{
+	struct err_detail detail = { "" };
+	enum registry_outcome outcome = registry_fetch_take(lookup->fetch, &lookup->request, &detail);
+	registry_request_free(&lookup->request); /* thousands that wait may have large ones */
+	note_outcome(registry, lookup, outcome);
+	if (outcome == REGISTRY_COMPLETE) {
 		complete(registry, lookup, ended);
-	} else if (failed) {
-		fail(registry, lookup, lookup->failure, &lookup->fault, ended);
-	} else {
+	} else if (outcome == REGISTRY_REFUSED) {
 		fail(registry, lookup, outcome, &detail, ended);
+	} else if (outcome == REGISTRY_MORE) {
+		lookup->asked = 0;
+		lookup->denied = false;
+		ask(registry, lookup);
+	} else {
+		note_fault(registry, lookup, outcome, &detail);
+		if (!ask(registry, lookup))
+			fail(registry, lookup, lookup->failure, &lookup->fault, ended);
 	}
 }
 
-/* ---- the thread ---- */
+static void take_probe(struct registry *registry)
+{
+	struct registry_lookup *probe = &registry->probe;
+	struct err_detail detail;
+	enum registry_outcome outcome = registry_fetch_take(probe->fetch, &probe->request, &detail);
+	bool failed = outcome == REGISTRY_UNAVAILABLE || outcome == REGISTRY_ODD;
+	note_outcome(registry, probe, outcome);
+	if (failed) {
+		note_fault(registry, probe, outcome, &detail);
+		if (ask(registry, probe))
+			return;
+	}
+	pthread_mutex_lock(&registry->mutex);
+	if (failed && !others_are_answered(registry, probe)) {
+		registry_proof_miss(&registry->proof);
+		note_down(registry, &probe->fault);
+	}
+	pthread_mutex_unlock(&registry->mutex);
+	end_probe(registry);
+}
 
-/* Those whose time has come; while nobody answers, one at a time, in turn. */
-static size_t take_due(struct registry *registry, struct registry_lookup *taken[AT_ONCE_MAX])
+/* ---- places ---- */
+
+/* The lists that attempts of a kind come from and are in while they are under way, and how many may be. */
+static const struct places {
+	enum lookup_state from, to;
+	size_t most;
+} PLACES[] = { { LOOKUP_FIRST, LOOKUP_ASKING_FIRST, FIRST_MAX },
+	       { LOOKUP_AGAIN, LOOKUP_ASKING_AGAIN, AGAIN_MAX } };
+
+enum { KINDS = sizeof PLACES / sizeof *PLACES };
+
+/* For how long it has its place although others wait for one. */
+static int64_t slice_us(const struct registry_lookup *lookup)
+{
+	unsigned doublings = lookup->failures < SLICE_DOUBLINGS_MAX ? lookup->failures : SLICE_DOUBLINGS_MAX;
+	return (INT64_C(1000) * REGISTRY_SLICE_MS) << doublings;
+}
+
+/* The first that is wanted, or NULL. Those of FIRST are due at any time. */
+static struct registry_lookup *first_of(struct registry *registry, enum lookup_state state, int64_t now_us)
+{
+	LIST_FOREACH (node, &registry->lookups[state])
+		if (is_wanted(lookup_of(node), now_us))
+			return lookup_of(node);
+	return NULL;
+}
+
+static size_t under_way(const struct registry *registry)
+{
+	return registry->lookups[LOOKUP_ASKING_FIRST].count + registry->lookups[LOOKUP_ASKING_AGAIN].count;
+}
+
+static size_t take_due(struct registry *registry, const struct places *places, size_t most, int64_t now_us,
+		       struct registry_lookup **taken)
 {
 	size_t count = 0;
-	int64_t now_us = clock_monotonic_us();
-	size_t most = registry->statistics.down ? 1 : AT_ONCE_MAX;
-	if (registry->down_until_us > now_us)
-		return 0;
-	LIST_FOREACH_SAFE (node, &registry->due) {
-		struct registry_lookup *lookup = container_of(node, struct registry_lookup, node);
-		if (registry->asking.count >= most)
+	LIST_FOREACH_SAFE (node, &registry->lookups[places->from]) {
+		struct registry_lookup *lookup = lookup_of(node);
+		if (count == most || registry->lookups[places->to].count >= places->most ||
+		    lookup->due_us > now_us)
 			break;
-		if (lookup->due_us > now_us || !is_wanted(lookup, now_us))
+		if (!is_wanted(lookup, now_us))
 			continue;
-		set_state(registry, lookup, LOOKUP_ASKING);
+		lookup->asked_us = now_us;
+		set_state(registry, lookup, places->to);
 		taken[count++] = lookup;
 	}
+	return count;
+}
+
+/* While nobody is answered, one at a time, in turn, and the probe beside it. */
+static size_t take_one(struct registry *registry, int64_t now_us, struct registry_lookup **taken)
+{
+	size_t count = 0;
+	if (registry->down_until_us > now_us || under_way(registry) > 0)
+		return 0;
+	registry->turn++;
+	for (size_t i = 0; i < KINDS && count == 0; i++)
+		count = take_due(registry, &PLACES[(registry->turn + i) % KINDS], 1, now_us, taken);
 	return count;
 }
 
 static void start_due(struct registry *registry)
 {
 	struct registry_lookup *taken[AT_ONCE_MAX];
+	size_t count = 0;
+	int64_t now_us = clock_monotonic_us();
 	pthread_mutex_lock(&registry->mutex);
-	size_t count = registry->stopping ? 0 : take_due(registry, taken);
+	bool down = registry->statistics.down;
+	if (registry->stopping)
+		count = 0;
+	else if (down)
+		count = take_one(registry, now_us, taken);
+	else
+		for (size_t i = 0; i < KINDS; i++)
+			count += take_due(registry, &PLACES[i], PLACES[i].most, now_us, taken + count);
 	pthread_mutex_unlock(&registry->mutex);
-	for (size_t i = 0; i < count; i++) {
-		taken[i]->fetch = registry_fetch_new(&taken[i]->name);
-		ask(registry, taken[i]);
+	for (size_t i = 0; i < count; i++)
+		begin(registry, taken[i]);
+	if (down && count)
+		start_probe(registry);
+}
+
+/* How many wait for a place of that kind, as far as it matters; 0 where one is free. */
+static size_t count_kept_out(struct registry *registry, const struct places *places, int64_t now_us)
+{
+	size_t count = 0, most = registry->lookups[places->to].count;
+	if (most < places->most || registry->statistics.down)
+		return 0;
+	LIST_FOREACH (node, &registry->lookups[places->from]) {
+		if (count == most || lookup_of(node)->due_us > now_us)
+			break;
+		count += is_wanted(lookup_of(node), now_us);
+	}
+	return count;
+}
+
+/* That the connection took long, or the address answers nobody while there is another, is no fault of the
+ * name: it goes behind those that were never asked for. */
+static void cut(struct registry *registry, struct registry_lookup *lookup, struct list *ended)
+{
+	struct err_detail detail;
+	int64_t lasted_ms = (clock_monotonic_us() - lookup->asked_us) / 1000;
+	bool first = lookup->state == LOOKUP_ASKING_FIRST;
+	registry_http_cancel(registry->http, &lookup->request);
+	bool sent = lookup->request.reached;
+	lookup->request.status = 0;
+	lookup->request.reached = true; /* for all that is known */
+	registry_request_free(&lookup->request);
+	note_outcome(registry, lookup, REGISTRY_ODD);
+	err_fail(&detail, ERR_SCHEMA_UNAVAILABLE,
+		 "it has not answered within %" PRId64 " ms, and other schemas are waited for", lasted_ms);
+	note_fault(registry, lookup, REGISTRY_ODD, &detail);
+	bool elsewhere = registry_addresses_next(&registry->addresses, lookup->asked, true,
+						 clock_monotonic_us()) != REGISTRY_NO_ADDRESS;
+	fail(registry, lookup, lookup->failure, &lookup->fault, ended);
+	if (!first || (sent && !elsewhere))
+		return;
+	pthread_mutex_lock(&registry->mutex);
+	if (lookup->state == LOOKUP_AGAIN && lookup->failures <= FIRST_AGAIN_MAX) {
+		lookup->due_us = 0;
+		set_state(registry, lookup, LOOKUP_FIRST);
+	}
+	pthread_mutex_unlock(&registry->mutex);
+}
+
+/* Ends attempts that have had their time, those that began first, and no more than others wait for. Of those
+ * that are answered the request has no handle any more. */
+static void make_room(struct registry *registry, struct list *ended)
+{
+	struct registry_lookup *taken[AT_ONCE_MAX];
+	size_t count = 0;
+	int64_t now_us = clock_monotonic_us();
+	pthread_mutex_lock(&registry->mutex);
+	for (size_t i = 0; i < KINDS; i++) {
+		size_t most = count + count_kept_out(registry, &PLACES[i], now_us);
+		LIST_FOREACH (node, &registry->lookups[PLACES[i].to])
+			if (count < most && lookup_of(node)->request.handle &&
+			    now_us - lookup_of(node)->asked_us >= slice_us(lookup_of(node)))
+				taken[count++] = lookup_of(node);
+	}
+	pthread_mutex_unlock(&registry->mutex);
+	for (size_t i = 0; i < count; i++)
+		cut(registry, taken[i], ended);
+}
+
+/* When something is to be done for attempts of that kind: one begins, or another has had its time. */
+static int64_t next_us(struct registry *registry, const struct places *places, int64_t now_us)
+{
+	int64_t free_us = INT64_MAX;
+	const struct registry_lookup *waiting = first_of(registry, places->from, now_us);
+	if (!waiting || (registry->statistics.down && under_way(registry) > 0))
+		return INT64_MAX;
+	int64_t due_us =
+		waiting->due_us > registry->down_until_us ? waiting->due_us : registry->down_until_us;
+	if (registry->lookups[places->to].count < places->most)
+		return due_us;
+	LIST_FOREACH (node, &registry->lookups[places->to]) {
+		int64_t over_us = lookup_of(node)->asked_us + slice_us(lookup_of(node));
+		free_us = over_us < free_us ? over_us : free_us;
+	}
+	return due_us > free_us ? due_us : free_us;
+}
+
+/* ---- what is on the disk ---- */
+
+/* False: it is not kept, or the codec cannot learn it. */
+static bool learn_kept(struct registry *registry, const struct schema_name *name)
+{
+	_cleanup_(buf_free) struct buf schema = BUF_INIT;
+	struct err_detail detail = { "" };
+	char text[SCHEMA_NAME_SIZE];
+	if (codec_knows_named(registry->codec, name)) /* it writes with it */
+		return true;
+	if (!registry_store_load(registry->store, name, &schema))
+		return false;
+	err_t err = codec_learn_named(registry->codec, name, buf_str(&schema), &detail);
+	framing_name_text(name, text);
+	if (err)
+		log_warning("%s of the registry, which was kept, is asked for again: %s", text,
+			    err_message(err, &detail));
+	return !err;
+}
+
+static struct registry_lookup *first_new(struct registry *registry)
+{
+	pthread_mutex_lock(&registry->mutex);
+	const struct list *list = &registry->lookups[LOOKUP_NEW];
+	struct registry_lookup *lookup = list_empty(list) ? NULL : lookup_of(list->head.next);
+	pthread_mutex_unlock(&registry->mutex);
+	return lookup;
+}
+
+/* Names that the registry gave before the last start need not be asked for. */
+static void look_for_kept(struct registry *registry, struct list *ended)
+{
+	int64_t until_us = clock_monotonic_us() + INT64_C(1000) * WORK_MS;
+	struct registry_lookup *lookup;
+	while (clock_monotonic_us() < until_us && (lookup = first_new(registry))) {
+		bool known = learn_kept(registry, &lookup->name);
+		if (known)
+			registry_store_touch(registry->store, &lookup->name);
+		pthread_mutex_lock(&registry->mutex);
+		if (known) {
+			end_waits(registry, lookup, ERR_OK, NULL, ended);
+			forget(registry, lookup);
+		} else {
+			set_state(registry, lookup, LOOKUP_FIRST);
+			if (registry->statistics.down)
+				end_blocked(registry, lookup, ended);
+		}
+		pthread_mutex_unlock(&registry->mutex);
+		tell(ended);
 	}
 }
+
+/* ---- the thread ---- */
 
 /* Waits that have lasted too long, that nobody wants any more; lookups that nobody waits for. */
 static void sweep(struct registry *registry, struct list *ended)
@@ -848,11 +1148,10 @@ static void sweep(struct registry *registry, struct list *ended)
 	if (registry_patience_is_over(&registry->patience, is_exceeded(registry), now_us,
 				      registry->settings->wait_ms * 1000))
 		end_exceeding(registry, ended);
-	LIST_FOREACH_SAFE (node, &registry->due) {
-		struct registry_lookup *lookup = container_of(node, struct registry_lookup, node);
-		if (!is_wanted(lookup, now_us))
-			forget(registry, lookup);
-	}
+	for (enum lookup_state state = LOOKUP_NEW; state <= LOOKUP_AGAIN; state++)
+		LIST_FOREACH_SAFE (node, &registry->lookups[state])
+			if (!is_wanted(lookup_of(node), now_us))
+				forget(registry, lookup_of(node));
 	pthread_mutex_unlock(&registry->mutex);
 }
 
@@ -860,14 +1159,14 @@ static void sweep(struct registry *registry, struct list *ended)
 static int64_t pause_ms(struct registry *registry)
 {
 	int64_t now_us = clock_monotonic_us(), first_us = now_us + INT64_C(1000) * ROUND_MS;
+	if (!list_empty(&registry->finished))
+		return 0;
 	pthread_mutex_lock(&registry->mutex);
-	bool full = registry->asking.count >= (registry->statistics.down ? 1 : AT_ONCE_MAX);
-	LIST_FOREACH (node, &registry->due) {
-		const struct registry_lookup *lookup = container_of(node, struct registry_lookup, node);
-		int64_t due_us =
-			lookup->due_us > registry->down_until_us ? lookup->due_us : registry->down_until_us;
-		if (!full && !registry->stopping && is_wanted(lookup, now_us) && due_us < first_us)
-			first_us = due_us;
+	if (!list_empty(&registry->lookups[LOOKUP_NEW]))
+		first_us = now_us;
+	for (size_t i = 0; i < KINDS && !registry->stopping; i++) {
+		int64_t at_us = next_us(registry, &PLACES[i], now_us);
+		first_us = at_us < first_us ? at_us : first_us;
 	}
 	pthread_mutex_unlock(&registry->mutex);
 	return first_us > now_us ? (first_us - now_us + 999) / 1000 : 0;
@@ -881,49 +1180,59 @@ static bool has_ended(struct registry *registry)
 	return ended;
 }
 
+/* Answers may be long, and schemas take long to learn: what else comes in is not left for long. */
+static void take_finished(struct registry *registry, struct list *ended)
+{
+	int64_t until_us = clock_monotonic_us() + INT64_C(1000) * WORK_MS;
+	struct list_node *node;
+	while (clock_monotonic_us() < until_us && (node = list_take(&registry->finished))) {
+		struct registry_request *request = container_of(node, struct registry_request, node);
+		if (request == &registry->probe.request)
+			take_probe(registry);
+		else
+			take_answer(registry, container_of(request, struct registry_lookup, request), ended);
+	}
+}
+
+/* What has no handle has an answer already. */
+static void cancel_all(struct registry *registry)
+{
+	for (size_t i = 0; i < KINDS; i++)
+		LIST_FOREACH (node, &registry->lookups[PLACES[i].to])
+			if (lookup_of(node)->request.handle)
+				registry_http_cancel(registry->http, &lookup_of(node)->request);
+	if (registry->probe.request.handle)
+		registry_http_cancel(registry->http, &registry->probe.request);
+	end_probe(registry);
+}
+
 static void registry_main(void *context, unsigned index)
 {
 	struct registry *registry = context;
 	(void)index;
 	while (!has_ended(registry)) {
-		struct list finished = LIST_INIT(finished), ended = LIST_INIT(ended);
-		struct list_node *node;
+		struct list ended = LIST_INIT(ended);
 		heartbeat_beat(&registry->heartbeat);
+		look_for_kept(registry, &ended);
 		start_due(registry);
-		registry_http_run(registry->http, pause_ms(registry), &finished);
-		while ((node = list_take(&finished))) {
-			struct registry_request *request = container_of(node, struct registry_request, node);
-			if (request == &registry->probe.request)
-				take_probe(registry);
-			else
-				take_answer(registry, request, &ended);
-		}
+		registry_http_run(registry->http, pause_ms(registry), &registry->finished);
+		make_room(registry, &ended);
+		take_finished(registry, &ended);
 		sweep(registry, &ended);
 		tell(&ended);
 	}
-	LIST_FOREACH (node, &registry->asking)
-		registry_http_cancel(registry->http,
-				     &container_of(node, struct registry_lookup, node)->request);
-	if (registry->probe.fetch)
-		registry_http_cancel(registry->http, &registry->probe.request);
-	end_probe(registry);
+	cancel_all(registry);
 	heartbeat_stop(&registry->heartbeat);
 }
 
 /* ---- life ---- */
 
-static void learn_kept(void *context, const struct schema_name *name, str_t schema)
+/* What was used last is used again, so events need not wait for it; not for so long that the start would. */
+static bool learn_newest(void *context, const struct schema_name *name)
 {
 	struct registry *registry = context;
-	struct err_detail detail = { "" };
-	char text[SCHEMA_NAME_SIZE];
-	err_t err = codec_knows_named(registry->codec, name) /* it writes with it */
-			    ? ERR_OK
-			    : codec_learn_named(registry->codec, name, schema, &detail);
-	framing_name_text(name, text);
-	if (err)
-		log_warning("%s of the registry, which was kept, is asked for again: %s", text,
-			    err_message(err, &detail));
+	learn_kept(registry, name);
+	return clock_monotonic_us() - registry->swept_us < INT64_C(1000) * START_MS;
 }
 
 struct registry *registry_start(const struct registry_settings *settings, struct codec *codec)
@@ -937,11 +1246,14 @@ struct registry *registry_start(const struct registry_settings *settings, struct
 	registry->http = registry_http_new(settings);
 	registry->store = registry_store_new(settings->state_directory, settings->urls, settings->urls_count);
 	pthread_mutex_init(&registry->mutex, NULL);
-	list_init(&registry->due);
-	list_init(&registry->asking);
-	list_init(&registry->negative);
+	for (enum lookup_state state = LOOKUP_NEW; state < LOOKUP_STATES; state++)
+		list_init(&registry->lookups[state]);
 	list_init(&registry->waits);
-	registry_store_read(registry->store, settings->max_schemas, learn_kept, registry);
+	list_init(&registry->finished);
+	registry->addresses.count = settings->urls_count;
+	registry->swept_us = clock_monotonic_us();
+	registry_store_bound(registry->store, settings->max_kept_bytes);
+	registry_store_each(registry->store, settings->max_schemas, learn_newest, registry);
 	registry->heartbeat.name = "registry";
 	heartbeat_beat(&registry->heartbeat);
 	registry->thread = pool_start("registry", 1, registry_main, registry);
@@ -980,9 +1292,8 @@ void registry_stop(struct registry *registry)
 	pthread_mutex_unlock(&registry->mutex);
 	registry_http_wake(registry->http);
 	pool_join(registry->thread);
-	forget_all(registry, &registry->due);
-	forget_all(registry, &registry->asking);
-	forget_all(registry, &registry->negative);
+	for (enum lookup_state state = LOOKUP_NEW; state < LOOKUP_STATES; state++)
+		forget_all(registry, &registry->lookups[state]);
 	registry_http_free(registry->http);
 	registry_store_free(registry->store);
 	pthread_mutex_destroy(&registry->mutex);

@@ -4,9 +4,21 @@
  *
  * A name that the codec does not know is asked for once, whoever waits for it. What the registry says is kept
  * for good, in the codec and in the state directory. That it has no such schema counts after it was asked
- * twice, and for a while. While it cannot be asked, or answers something else, it is asked again, with
- * backoff: all names wait together when nobody can be reached, and one at a time is tried; each for itself
- * when it is that one that fails.
+ * twice, and for a while; of several addresses, all that answer have to say so. While it cannot be asked, or
+ * answers something else, it is asked again, with backoff: all names wait together when nobody is answered,
+ * and one at a time is tried; each for itself, or for as long as the registry says (Retry-After), when it is
+ * that one that fails. A name of nobody's tells which of these it is.
+ *
+ * No name holds up others for long. Those that are asked for the first time have REGISTRY_FIRST_MAX places of
+ * their own, in turn; those that have failed have REGISTRY_AGAIN_MAX others, by when they are due. Whoever
+ * waits for a place gets that of an attempt that has lasted for REGISTRY_SLICE_MS, doubled with every failure
+ * of its name; the name is then asked for again. So a new name, with n new ones before it, is asked for after
+ * n / REGISTRY_FIRST_MAX (rounded down) times REGISTRY_SLICE_MS at the latest, whatever becomes of those; and
+ * one that failed, with m due before it that failed f times at most, after m / REGISTRY_AGAIN_MAX times
+ * REGISTRY_SLICE_MS << f, or the time limit of a request where that is less. An attempt that ended for
+ * another before it was sent, or at an address that answers nobody while there is another, leaves its name
+ * among the new ones, three times at most. What the thread itself does meanwhile, learning schemas, comes on
+ * top.
  *
  * Events wait (registry_await) within limits of number, bytes and time, and each of their partitions within
  * the number of gaps that its completion map can hold. Only while an answer is awaited for the first time
@@ -23,6 +35,9 @@
 /* Events of one partition that may wait: each leaves a gap in the completion map of its partition, which at
  * three bytes a gap has room for these below the fill at which the partition would have to pause. */
 enum { REGISTRY_WAITING_PER_PARTITION = 700 };
+
+/* Attempts under way, of names that are asked for the first time and of others; milliseconds. */
+enum { REGISTRY_FIRST_MAX = 64, REGISTRY_AGAIN_MAX = 8, REGISTRY_SLICE_MS = 250 };
 
 struct registry;
 
@@ -50,8 +65,9 @@ struct registry_wait {
 	bool counted;
 };
 
-/* Keeps the settings and the codec, which outlive it, teaches the codec what the state directory has, and
- * starts the thread. The registry need not be there. */
+/* Keeps the settings and the codec, which outlive it, teaches the codec what the state directory has, for up
+ * to 2 s, and starts the thread, which looks there for the rest when it is named. The registry need not be
+ * there. */
 struct registry *registry_start(const struct registry_settings *settings, struct codec *codec);
 
 enum registry_answer {
@@ -87,7 +103,7 @@ struct registry_statistics {
 	size_t schemas;	  /* known names */
 	size_t waiting, waiting_bytes;
 	int64_t oldest_ms; /* for how long the first of them has waited */
-	bool down;	   /* it could not be asked when last tried */
+	bool down;	   /* nobody was answered when it was last tried */
 	int64_t since_ms; /* that it can be asked, or cannot: milliseconds since 1970; 0: nobody has asked yet
 			   */
 	struct err_detail fault; /* why it cannot, else "" */

@@ -16,5 +16,6 @@ struct registry_settings {
 	int64_t wait_ms;			 /* that an event waits for its schema, at most */
 	size_t max_waiting_events, max_waiting_bytes;
 	size_t max_schemas;
+	size_t max_kept_bytes;	     /* of schemas in the state directory */
 	const char *state_directory; /* where schemas are kept for the next start, or NULL */
 };

@@ -5,24 +5,45 @@
 #include "avro/schema_tree.h"
 
 #include <jansson.h>
+#include <stdatomic.h>
 
 enum { ROUND_MS = 100 };
 
 /* ---- one request ---- */
 
-/* Asks one address after the other until one answers; what became of the last is in the request. */
-static void ask(const struct registry_settings *settings, struct registry_request *request)
+/* Which address answered last: a program has one registry, and one that hangs is not waited for each time. */
+static atomic_size_t best;
+
+static void ask_one(const struct registry_settings *settings, struct registry_request *request)
 {
 	struct registry_http *http = registry_http_new(settings);
-	for (request->url = 0; request->url < settings->urls_count; request->url++) {
-		struct list finished = LIST_INIT(finished);
-		registry_http_start(http, request);
-		while (list_empty(&finished))
-			registry_http_run(http, ROUND_MS, &finished);
-		if (request->status > 0 && request->status < 500 && request->status != 429)
-			break;
-	}
+	struct list finished = LIST_INIT(finished);
+	registry_http_start(http, request);
+	while (list_empty(&finished))
+		registry_http_run(http, ROUND_MS, &finished);
 	registry_http_free(http);
+}
+
+/*
+ * Asks one address after the other until one has it; what became of the last is in the request. One that does
+ * not have it may lag behind the others: then these are asked, too, and `*ret_denied` is true if none has it.
+ */
+static void ask(const struct registry_settings *settings, struct registry_request *request, bool *ret_denied)
+{
+	size_t first = atomic_load(&best);
+	*ret_denied = false;
+	for (size_t i = 0; i < settings->urls_count; i++) {
+		struct err_detail reason;
+		request->url = (first + i) % settings->urls_count;
+		ask_one(settings, request);
+		bool denied = request->status != 200 && registry_failure(request, &reason) == REGISTRY_ABSENT;
+		if (request->status > 0 && request->status < 500 && request->status != 429 && !denied) {
+			atomic_store(&best, request->url);
+			*ret_denied = false;
+			return;
+		}
+		*ret_denied |= denied;
+	}
 }
 
 /* ERR_OK: answered, with 200 or with an absence (`*ret_absent`). */
@@ -30,16 +51,12 @@ static err_t ask_for(const struct registry_settings *settings, struct registry_r
 		     bool *ret_absent, struct err_detail *detail)
 {
 	struct err_detail reason = { "" };
-	ask(settings, request);
-	*ret_absent = false;
-	if (request->status == 200)
+	ask(settings, request, ret_absent);
+	if (request->status == 200 || *ret_absent)
 		return ERR_OK;
-	*ret_absent = registry_failure(request, &reason) == REGISTRY_ABSENT;
-	if (*ret_absent)
-		return ERR_OK;
+	registry_failure(request, &reason);
 	return err_fail(detail, ERR_SCHEMA_UNAVAILABLE, "the schema registry %s: %s",
-			settings->urls[request->url < settings->urls_count ? request->url : 0],
-			reason.message);
+			settings->urls[request->url], reason.message);
 }
 
 static void append_path(const char *before, const char *subject, const char *behind, struct buf *out)
@@ -225,16 +242,19 @@ void registry_keep_written_id(const struct registry_settings *settings, const ch
 
 /* ---- schemas ---- */
 
-/* `ret_odd`: it answers, and not as it should. */
-static err_t fetch_all(const struct registry_settings *settings, struct registry_fetch *fetch, bool *ret_odd,
-		       struct err_detail *detail)
+/* `what` it is, for the detail; `ret_odd`: it answers, and not as it should. */
+static err_t fetch_all(const struct registry_settings *settings, struct registry_fetch *fetch,
+		       const char *what, bool *ret_odd, struct err_detail *detail)
 {
 	enum registry_outcome outcome = REGISTRY_MORE;
 	struct err_detail reason = { "" };
 	while (outcome == REGISTRY_MORE) {
 		struct registry_request request = { .path = registry_fetch_path(fetch) };
-		ask(settings, &request);
+		bool denied;
+		ask(settings, &request, &denied);
 		outcome = registry_fetch_take(fetch, &request, &reason);
+		if (denied)
+			outcome = REGISTRY_ABSENT;
 		*ret_odd = outcome == REGISTRY_ODD && request.answered;
 		registry_request_free(&request);
 	}
@@ -243,7 +263,7 @@ static err_t fetch_all(const struct registry_settings *settings, struct registry
 	err_t err = outcome == REGISTRY_ABSENT	  ? ERR_SCHEMA_UNKNOWN
 		    : outcome == REGISTRY_REFUSED ? ERR_SCHEMA_INCOMPATIBLE
 						  : ERR_SCHEMA_UNAVAILABLE;
-	return err_fail(detail, err, "the schema registry: %s", reason.message);
+	return err_fail(detail, err, "%s of the schema registry: %s", what, reason.message);
 }
 
 err_t registry_latest(const struct registry_settings *settings, const char *subject, struct buf *out,
@@ -251,7 +271,7 @@ err_t registry_latest(const struct registry_settings *settings, const char *subj
 {
 	struct registry_fetch *fetch = registry_fetch_new_latest(subject);
 	bool odd;
-	err_t err = fetch_all(settings, fetch, &odd, detail);
+	err_t err = fetch_all(settings, fetch, "the newest schema", &odd, detail);
 	if (!err)
 		buf_append_str(out, registry_fetch_schema(fetch));
 	registry_fetch_free(fetch);
@@ -262,12 +282,15 @@ err_t registry_teach(const struct registry_settings *settings, struct codec *cod
 		     const struct schema_name *name, struct err_detail *detail)
 {
 	struct registry_fetch *fetch = registry_fetch_new(name);
+	struct err_detail reason = { "" };
+	char text[SCHEMA_NAME_SIZE];
 	bool odd;
-	err_t err = fetch_all(settings, fetch, &odd, detail);
+	framing_name_text(name, text);
+	err_t err = fetch_all(settings, fetch, text, &odd, detail);
 	if (odd) /* nobody waits for that */
 		err = ERR_SCHEMA_UNKNOWN;
-	if (!err)
-		err = codec_learn_named(codec, name, registry_fetch_schema(fetch), detail);
+	if (!err && (err = codec_learn_named(codec, name, registry_fetch_schema(fetch), &reason)))
+		err_fail(detail, err, "%s of the schema registry: %s", text, err_message(err, &reason));
 	registry_fetch_free(fetch);
 	return err;
 }

@@ -58,6 +58,7 @@ class Registry(Server):
 
 class _Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 128
 
     def handle_error(self, *_):
         pass  # clients that do not trust it

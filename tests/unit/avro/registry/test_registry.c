@@ -31,7 +31,8 @@ static struct server {
 static struct registry *registry;
 static struct registry_wait waits[ASKERS][NAMES];
 static atomic_size_t over, wrong;
-static atomic_bool away; /* whoever asks is answered by HTTP 500 */
+static atomic_bool away;   /* whoever asks is answered by HTTP 500 */
+static atomic_bool pauses; /* before it answers the next one */
 
 static struct schema_name name_of(size_t number)
 {
@@ -87,6 +88,8 @@ static void serve(void *context, unsigned index)
 			len += got > 0 ? (size_t)got : 0;
 			request[len] = '\0';
 		} while (got > 0 && !strstr(request, "\r\n\r\n"));
+		while (atomic_load(&pauses))
+			usleep(1000);
 		const char *path = strstr(request, "/schemas/ids/");
 		unsigned long id = path ? strtoul(path + strlen("/schemas/ids/"), NULL, 10) : 0;
 		if (id > SILENT && id != INT32_MAX && server.held_count < COUNT_OF(server.held)) {
@@ -284,6 +287,7 @@ static void exceed(uint32_t id, bool per_partition)
 	assert_int_equal(codec_new(&(const struct codec_options){ .max_named = NAMES }, &codec, NULL),
 			 ERR_OK);
 	atomic_store(&gone, 0);
+	atomic_store(&pauses, true);
 	last_to_stay = &crowd[stay - 1];
 	registry = registry_start(&settings, codec);
 	for (size_t i = 0; i <= stay + GO; i++)
@@ -292,6 +296,7 @@ static void exceed(uint32_t id, bool per_partition)
 		};
 	for (size_t i = 0; i < stay + GO; i++)
 		assert_int_equal(registry_await(registry, &crowd[i]), REGISTRY_WAITS);
+	atomic_store(&pauses, false);
 	while (atomic_load(&gone) < GO)
 		usleep(1000);
 	assert_int_equal(registry_await(registry, &crowd[stay + GO]), REGISTRY_REFUSES);

@@ -13,17 +13,29 @@
 static const char *const urls[] = { "http://a", "http://b" };
 
 struct found {
+	struct registry_store *store;
 	unsigned count;
 	struct schema_name name;
 	char text[64];
 };
 
-static void note(void *context, const struct schema_name *name, str_t schema)
+static bool note(void *context, const struct schema_name *name)
 {
 	struct found *found = context;
+	_cleanup_(buf_free) struct buf schema = BUF_INIT;
+	if (!registry_store_load(found->store, name, &schema))
+		return true;
 	found->count++;
 	found->name = *name;
-	snprintf(found->text, sizeof found->text, STR_FMT, STR_ARG(schema));
+	snprintf(found->text, sizeof found->text, STR_FMT, STR_ARG(buf_str(&schema)));
+	return true;
+}
+
+static struct registry_store *open_store(const char *folder, size_t urls_count, size_t max_bytes)
+{
+	struct registry_store *store = registry_store_new(folder, urls, urls_count);
+	registry_store_bound(store, max_bytes);
+	return store;
 }
 
 static void ignore(enum log_level level, const char *line, void *context)
@@ -72,33 +84,107 @@ static void test_schemas(void **state)
 	char folder[] = "/tmp/assayd-store.XXXXXX";
 	unsigned warnings = 0;
 	assert_non_null(mkdtemp(folder));
-	struct registry_store *store = registry_store_new(folder, urls, 2);
+	struct registry_store *store = open_store(folder, 2, 10000);
 	const struct schema_name id = { .id = 7 }, guid = { .by_guid = true, .guid = "0123456789abcde\x66" };
-	struct found found = { 0 };
+	struct found found = { .store = store };
 	assert_int_equal(registry_store_write(store, &id, STR("\"int\""), NULL), ERR_OK);
-	registry_store_read(store, 10, note, &found);
+	registry_store_each(store, 10, note, &found);
 	assert_int_equal(found.count, 1);
 	assert_true(framing_same_name(&found.name, &id));
 	assert_string_equal(found.text, "\"int\"");
 	assert_int_equal(registry_store_write(store, &guid, STR("\"long\""), NULL), ERR_OK);
-	registry_store_read(store, 10, note, &found);
+	registry_store_each(store, 10, note, &found);
 	assert_int_equal(found.count, 3);
 	/* ids of another registry mean something else */
-	struct registry_store *other = registry_store_new(folder, urls, 1);
-	registry_store_read(other, 10, note, &found);
+	struct registry_store *other = open_store(folder, 1, 10000);
+	found.store = other;
+	registry_store_each(other, 10, note, &found);
+	assert_false(registry_store_find(other, &id, &(struct buf){ 0 }));
 	assert_int_equal(found.count, 3);
 	registry_store_free(other);
+	found.store = store;
 	/* hostile and torn files go */
 	log_set_sink(ignore, &warnings);
 	each_file(folder, spoil);
-	registry_store_read(store, 10, note, &found);
+	registry_store_each(store, 10, note, &found);
 	assert_int_equal(found.count, 3);
 	assert_int_equal(warnings, 2);
 	assert_int_equal(registry_store_write(store, &id, STR("\"int\""), NULL), ERR_OK);
 	each_file(folder, cut);
-	registry_store_read(store, 10, note, &found);
+	registry_store_each(store, 10, note, &found);
 	assert_int_equal(found.count, 3);
 	log_set_sink(NULL, NULL);
+	registry_store_free(store);
+	each_file(folder, drop);
+	assert_int_equal(rmdir(folder), 0);
+}
+
+static bool has(struct registry_store *store, uint32_t number)
+{
+	_cleanup_(buf_free) struct buf schema = BUF_INIT;
+	return registry_store_find(store, &(const struct schema_name){ .id = number }, &schema);
+}
+
+static bool first_alone(void *context, const struct schema_name *name)
+{
+	*(uint32_t *)context = name->id;
+	return false;
+}
+
+/* The oldest go first, whichever registry they are of, and whenever: at the start, or for new ones. */
+static void test_bounds(void **state)
+{
+	(void)state;
+	char folder[] = "/tmp/assayd-store.XXXXXX", text[2001];
+	unsigned lines = 0;
+	uint32_t newest = 0;
+	memset(text, 'x', sizeof text - 1);
+	text[sizeof text - 1] = '\0';
+	assert_non_null(mkdtemp(folder));
+	log_set_sink(ignore, &lines);
+	struct registry_store *other = open_store(folder, 1, 10000);
+	struct registry_store *store = open_store(folder, 2, 10000);
+	const struct schema_name name = { .id = 99 };
+	assert_int_equal(registry_store_write(other, &name, str_from(text), NULL), ERR_OK);
+	registry_store_free(store);
+	store = open_store(folder, 2, 10000);
+	for (uint32_t i = 1; i <= 4; i++) {
+		const struct schema_name each = { .id = i };
+		assert_int_equal(registry_store_write(store, &each, str_from(text), NULL), ERR_OK);
+		usleep(20000); /* the clock of files goes by ticks */
+	}
+	assert_false(has(other, 99));
+	assert_int_equal(lines, 1);
+	assert_true(has(store, 1) && has(store, 4));
+	/* the same again takes no room of others; what was touched stays */
+	assert_int_equal(
+		registry_store_write(store, &(const struct schema_name){ .id = 4 }, str_from(text), NULL),
+		ERR_OK);
+	assert_true(has(store, 1) && has(store, 2));
+	usleep(20000);
+	registry_store_touch(store, &(const struct schema_name){ .id = 1 });
+	usleep(20000);
+	assert_int_equal(
+		registry_store_write(store, &(const struct schema_name){ .id = 5 }, str_from(text), NULL),
+		ERR_OK);
+	assert_true(has(store, 1) && !has(store, 2) && has(store, 3) && has(store, 4) && has(store, 5));
+	usleep(20000);
+	/* one that has more than all may have is left out, and nothing is removed for it */
+	char *large = calloc(1, 20000);
+	assert_non_null(large);
+	memset(large, 'x', 19999);
+	assert_int_equal(
+		registry_store_write(store, &(const struct schema_name){ .id = 6 }, str_from(large), NULL),
+		ERR_OK);
+	free(large);
+	assert_true(has(store, 3) && !has(store, 6));
+	registry_store_free(store);
+	store = open_store(folder, 2, 5000);
+	registry_store_each(store, 10, first_alone, &newest);
+	assert_int_equal(newest, 5);
+	assert_true(has(store, 5) && has(store, 1) && !has(store, 3) && !has(store, 4));
+	log_set_sink(NULL, NULL);
+	registry_store_free(other);
 	registry_store_free(store);
 	each_file(folder, drop);
 	assert_int_equal(rmdir(folder), 0);
@@ -114,8 +200,9 @@ static void test_ids(void **state)
 	assert_int_equal(registry_store_write_id(store, "s", STR("x"), 4000000000u, NULL), ERR_OK);
 	assert_true(registry_store_id(store, "s", STR("x")) == 4000000000u);
 	assert_int_equal(registry_store_id(store, "s", STR("y")), 0);
-	struct found found = { 0 };
-	registry_store_read(store, 10, note, &found);
+	struct found found = { .store = store };
+	registry_store_bound(store, 10000);
+	registry_store_each(store, 10, note, &found);
 	assert_int_equal(found.count, 0);
 	each_file(folder, spoil);
 	assert_int_equal(registry_store_id(store, "s", STR("x")), 0);
@@ -261,7 +348,9 @@ static void test_no_directory(void **state)
 	struct found found = { 0 };
 	const struct schema_name id = { .id = 7 };
 	assert_null(registry_store_new(NULL, urls, 2));
-	registry_store_read(NULL, 10, note, &found);
+	registry_store_bound(NULL, 10);
+	registry_store_each(NULL, 10, note, &found);
+	assert_false(registry_store_find(NULL, &id, &(struct buf){ 0 }));
 	assert_int_equal(registry_store_write(NULL, &id, STR("\"int\""), NULL), ERR_OK);
 	assert_int_equal(registry_store_id(NULL, "s", STR("x")), 0);
 	assert_false(registry_store_find(NULL, &id, NULL));
@@ -271,6 +360,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_schemas),
+		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_ids),
 		cmocka_unit_test(test_finding_changes_nothing),
 		cmocka_unit_test(test_finding_beside_the_writer),
