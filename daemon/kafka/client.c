@@ -195,6 +195,32 @@ static void take_first(err_t err, const struct err_detail *detail, void *context
 		*first = *detail;
 }
 
+#define WRONG_PASSWORD                                                                                       \
+	"; the password is wrong: mend what the file of ssl.key.password, or of ssl.keystore.password, "     \
+	"holds"
+
+/* What to do where librdkafka has OpenSSL's words for it: of keys that are properties themselves, too. */
+static const char *mend_of(const char *reason)
+{
+	static const struct {
+		const char *part, *mend;
+	} mends[] = {
+		{ "bad password read",
+		  "; the key is encrypted: name the file of its password in kafka.secret_properties "
+		  "(\"ssl.key.password=FILE\"), or write it unencrypted (openssl pkey -in KEY -out NEW)" },
+		{ "bad decrypt", WRONG_PASSWORD },
+		{ "maybe wrong password", WRONG_PASSWORD },
+		{ "mac verify failure", WRONG_PASSWORD },
+		{ "`ssl.keystore.password` is mandatory",
+		  "; name the file of the password in kafka.secret_properties "
+		  "(\"ssl.keystore.password=FILE\")" },
+	};
+	for (size_t i = 0; i < sizeof mends / sizeof *mends; i++)
+		if (strstr(reason, mends[i].part))
+			return mends[i].mend;
+	return "";
+}
+
 /* What librdkafka says of files names none. */
 static err_t fail_to_make(rd_kafka_type_t type, const rd_kafka_conf_t *conf, const char *reason,
 			  struct err_detail *detail)
@@ -203,8 +229,8 @@ static err_t fail_to_make(rd_kafka_type_t type, const rd_kafka_conf_t *conf, con
 	err_t err = security_check(conf, take_first, &first);
 	if (err)
 		return err_fail(detail, err, "%s", first.message);
-	return err_fail(detail, ERR_KAFKA_CONFIG, "kafka.properties: cannot create a %s with them: %s",
-			type == RD_KAFKA_CONSUMER ? "consumer" : "producer", reason);
+	return err_fail(detail, ERR_KAFKA_CONFIG, "kafka.properties: cannot create a %s with them: %s%s",
+			type == RD_KAFKA_CONSUMER ? "consumer" : "producer", reason, mend_of(reason));
 }
 
 err_t kafka_client_new(rd_kafka_type_t type, rd_kafka_conf_t **conf, rd_kafka_t **ret_client,

@@ -476,6 +476,11 @@ def test_a_password_opens_the_key_of_tls(certificate_folder, config_file, tmp_pa
             "secret_properties": [f"ssl.key.password={tmp_path}/password"]}}))
         assert [line.endswith(part) for line, part in zip(found(done, "error"), errors)] == [True] * len(errors), done
         assert bool(done.returncode) == bool(errors), done
+    pem = [f"ssl.certificate.pem={certificate_folder}/client.crt", f"ssl.key.pem={certificate_folder}/locked.key"]
+    for more, said in ([], "the key is encrypted: name the file of its password"), ([f"ssl.key.password={tmp_path}/password"], "the password is wrong: mend"):
+        done = assayd("check", "--offline", "--config", config_file({"kafka": {"properties": ["security.protocol=SSL"], "secret_properties": pem + more}}))
+        [error] = found(done, "error")
+        assert said in error and done.returncode == CONFIG, done
 
 
 def test_check_tells_what_of_security_has_no_effect(config_file):

@@ -5,7 +5,8 @@ definition where it comes first. Readers are schemas of ours or of the shapes th
 writers are readers that were changed in some places, or have nothing to do with them but the names of fields.
 
 What is left out: other namespaces (Apache compares full names in unions and unqualified ones elsewhere; the specification
-says unqualified), a field of the reader's that has the alias of another, and strings that are not UTF-8.
+says unqualified), a field of the reader's that has the alias of another, strings that are not UTF-8, and logical types, by
+whose units we convert times (plan.h).
 """
 
 import copy
