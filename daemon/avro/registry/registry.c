@@ -862,10 +862,33 @@ static void note_outcome(struct registry *registry, const struct registry_lookup
 		registry->addresses.best = index;
 }
 
+/* Whether schemas whose references are still awaited have more bytes than all may have together. */
+static bool is_too_much(struct registry *registry, const struct registry_lookup *lookup)
+{
+	size_t bytes = 0;
+	if (registry_fetch_bytes(lookup->fetch) <= REGISTRY_ANSWER_FREE)
+		return false;
+	for (enum lookup_state state = LOOKUP_ASKING_FIRST; state <= LOOKUP_ASKING_AGAIN; state++)
+		LIST_FOREACH (node, &registry->lookups[state])
+			bytes += lookup_of(node)->fetch ? registry_fetch_bytes(lookup_of(node)->fetch) : 0;
+	return bytes > REGISTRY_ANSWERS_MAX;
+}
+
+static enum registry_outcome take(struct registry *registry, const struct registry_lookup *lookup,
+				  struct err_detail *detail)
+{
+	enum registry_outcome outcome = registry_fetch_take(lookup->fetch, &lookup->request, detail);
+	if (outcome != REGISTRY_MORE || !is_too_much(registry, lookup))
+		return outcome;
+	err_fail(detail, ERR_SCHEMA_UNAVAILABLE,
+		 "it and others whose references are awaited have more than %zu bytes", REGISTRY_ANSWERS_MAX);
+	return REGISTRY_ODD;
+}
+
 static void take_answer(struct registry *registry, struct registry_lookup *lookup, struct list *ended)
 {
 	struct err_detail detail = { "" };
-	enum registry_outcome outcome = registry_fetch_take(lookup->fetch, &lookup->request, &detail);
+	enum registry_outcome outcome = take(registry, lookup, &detail);
 	registry_request_free(&lookup->request); /* thousands that wait may have large ones */
 	note_outcome(registry, lookup, outcome);
 	if (outcome == REGISTRY_COMPLETE) {

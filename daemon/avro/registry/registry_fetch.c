@@ -84,6 +84,11 @@ void registry_fetch_free(struct registry_fetch *fetch)
 	free(fetch);
 }
 
+size_t registry_fetch_bytes(const struct registry_fetch *fetch)
+{
+	return fetch->bytes;
+}
+
 const char *registry_fetch_path(const struct registry_fetch *fetch)
 {
 	return fetch->path.data;

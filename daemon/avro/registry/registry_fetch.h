@@ -17,6 +17,9 @@ struct registry_fetch *registry_fetch_new(const struct schema_name *name);
 struct registry_fetch *registry_fetch_new_latest(const char *subject);
 void registry_fetch_free(struct registry_fetch *fetch);
 
+/* Bytes of schemas that it has so far. */
+size_t registry_fetch_bytes(const struct registry_fetch *fetch);
+
 /* What is to be asked for next. */
 const char *registry_fetch_path(const struct registry_fetch *fetch);
 

@@ -14,6 +14,7 @@ struct registry_http {
 	const struct registry_settings *settings;
 	CURLM *multi;
 	struct list failed; /* requests that could not begin */
+	size_t held;	    /* bytes of answers that nobody has released yet */
 };
 
 static void must(bool done)
@@ -52,11 +53,16 @@ static size_t receive(char *data, size_t size, size_t count, void *context)
 {
 	struct registry_request *request = context;
 	size_t len = size * count;
-	if (request->answer.len + len > REGISTRY_ANSWER_MAX) {
+	size_t sum = request->answer.len + len;
+	if (sum > REGISTRY_ANSWER_MAX)
 		snprintf(request->fault, sizeof request->fault, "the answer has more than %zu bytes",
 			 REGISTRY_ANSWER_MAX);
+	else if (sum > REGISTRY_ANSWER_FREE && *request->held + len > REGISTRY_ANSWERS_MAX)
+		snprintf(request->fault, sizeof request->fault,
+			 "answers that come in together have more than %zu bytes", REGISTRY_ANSWERS_MAX);
+	if (request->fault[0])
 		return 0;
-	}
+	*request->held += len;
 	buf_append(&request->answer, data, len);
 	return len;
 }
@@ -145,6 +151,9 @@ static void release(struct registry_request *request)
 
 void registry_request_free(struct registry_request *request)
 {
+	if (request->held)
+		*request->held -= request->answer.len;
+	request->held = NULL;
 	buf_free(&request->answer);
 }
 
@@ -153,7 +162,8 @@ void registry_http_start(struct registry_http *http, struct registry_request *re
 	_cleanup_(buf_free) struct buf url = BUF_INIT;
 	const struct registry_settings *settings = http->settings;
 	buf_printf(&url, "%s%s", settings->urls[request->url], request->path);
-	buf_reset(&request->answer);
+	registry_request_free(request);
+	request->held = &http->held;
 	request->status = 0;
 	request->reached = request->answered = false;
 	request->again_ms = 0;

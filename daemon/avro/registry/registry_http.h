@@ -1,7 +1,8 @@
 /*
  * Requests to a schema registry, some at a time, by one thread (curl's multi interface). Answers are bounded
- * in size and time, redirects are not followed, since a password would follow them, and secrets are read from
- * their files for every request. Everything belongs to one thread, except registry_http_wake.
+ * in size, each and all together, and time, redirects are not followed, since a password would follow them,
+ * and secrets are read from their files for every request. Everything belongs to one thread, except
+ * registry_http_wake.
  */
 #pragma once
 
@@ -11,6 +12,10 @@
 
 /* Bytes of an answer: more than any schema has that this program reads. */
 #define REGISTRY_ANSWER_MAX ((size_t)2 << 20)
+
+/* And of all that are there, of which one may have so many in any case. */
+#define REGISTRY_ANSWERS_MAX ((size_t)16 << 20)
+#define REGISTRY_ANSWER_FREE ((size_t)256 << 10)
 
 /* Longer than this no server makes us wait. */
 enum { REGISTRY_RETRY_AFTER_MAX_MS = 300000 };
@@ -32,6 +37,7 @@ struct registry_request {
 	struct buf answer;
 	char fault[512];
 	/* of registry_http */
+	size_t *held; /* bytes of all answers */
 	void *handle;
 	void *headers;
 	char error[512];

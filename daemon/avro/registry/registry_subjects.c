@@ -21,6 +21,7 @@ static void ask_one(const struct registry_settings *settings, struct registry_re
 	registry_http_start(http, request);
 	while (list_empty(&finished))
 		registry_http_run(http, ROUND_MS, &finished);
+	request->held = NULL; /* it outlives what counts */
 	registry_http_free(http);
 }
 

@@ -93,6 +93,19 @@ static void append_fault(struct buf *out, int fault)
 	case FAKE_FOREIGN:
 		append_schema(out, STR("{\"type\":\"record\",\"name\":\"Order\",\"fields\":[]}"));
 		break;
+	case FAKE_FLOOD:
+		buf_append_text(out, "HTTP/1.1 200 OK\r\nContent-Length: 2000001\r\n\r\n");
+		memset(buf_reserve(out, 2000000), ' ', 2000000);
+		out->len += 2000000;
+		break;
+	case FAKE_REFERS:
+		buf_append_text(&text,
+				"{\"references\": [{\"subject\": \"s\", \"version\": 1}], \"schema\": \"");
+		memset(buf_reserve(&text, 300000), 'x', 300000);
+		text.len += 300000;
+		buf_append_text(&text, "\"}");
+		append_answer(out, "200 OK", "", JSON_TYPE, buf_str(&text));
+		break;
 	case FAKE_LONG:
 		append_long(&text, 100000);
 		append_schema(out, buf_str(&text));
@@ -131,7 +144,8 @@ static void answer(struct fake_connection *connection)
 	}
 	append_fault(&text, connection->fault);
 	say(connection, buf_str(&text));
-	if (connection->fd >= 0)
+	connection->next_us = INT64_MAX;
+	if (connection->fd >= 0 && connection->fault != FAKE_FLOOD)
 		hang_up(connection);
 }
 
@@ -140,7 +154,7 @@ static void take_request(struct fake_registry *fake, struct fake_connection *con
 	const char *path = strstr(connection->request, "/schemas/ids/");
 	unsigned long id = path ? strtoul(path + strlen("/schemas/ids/"), NULL, 10) : 0;
 	int fault = id / FAKE_OF_EACH < FAKE_FAULTS ? (int)(id / FAKE_OF_EACH) : FAKE_UNKNOWN;
-	int all = atomic_load(&fake->all);
+	int all = strstr(connection->request, "/subjects/") ? FAKE_SILENT : atomic_load(&fake->all);
 	int64_t now_us = clock_monotonic_us();
 	atomic_fetch_add(&fake->asked, 1);
 	atomic_fetch_add(&fake->asked_of[fault], 1);

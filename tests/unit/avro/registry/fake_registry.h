@@ -21,6 +21,8 @@ enum fake_fault {
 	FAKE_BRACKETS, /* JSON as deep */
 	FAKE_FOREIGN,  /* a schema of something else */
 	FAKE_LONG,     /* a schema of some 100 KB */
+	FAKE_FLOOD,    /* 2,000,000 spaces, and nothing more */
+	FAKE_REFERS,   /* a schema of 300,000 bytes that refers to another, of which nobody hears */
 	FAKE_FAULTS
 };
 
