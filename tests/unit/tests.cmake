@@ -62,6 +62,7 @@ unit_test(avro/overall_rules COVERS avro/overall_rules)
 unit_test(avro/registry/registry THREADS WAITS COVERS avro/registry/registry avro/registry/registry_http WITH assayd_avro_registry)
 unit_test(avro/registry/registry_queue THREADS WAITS COVERS avro/registry/registry avro/registry/registry_http
   SOURCES unit/avro/registry/fake_registry.c WITH assayd_avro_registry)
+unit_test(avro/registry/registry_lookups COVERS avro/registry/registry_lookups WITH assayd_avro_registry)
 unit_test(avro/registry/registry_addresses COVERS avro/registry/registry_addresses WITH assayd_avro_registry)
 unit_test(avro/registry/registry_fetch COVERS avro/registry/registry_answer avro/registry/registry_fetch avro/registry/registry_inline WITH assayd_avro_registry)
 unit_test(avro/registry/registry_patience COVERS avro/registry/registry_patience WITH assayd_avro_registry)

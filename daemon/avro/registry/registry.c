@@ -1,85 +1,30 @@
 #include "avro/registry/registry.h"
 
 #include "avro/registry/registry_addresses.h"
-#include "avro/registry/registry_fetch.h"
+#include "avro/registry/registry_lookups.h"
 #include "avro/registry/registry_patience.h"
-#include "avro/registry/registry_proof.h"
 #include "avro/registry/registry_store.h"
-#include "common/backoff.h"
 #include "common/clock.h"
-#include "common/hash.h"
 #include "common/log.h"
 #include "common/pool.h"
 
 #include <inttypes.h>
 
 enum {
-	BUCKETS = 4096,
-	FIRST_MAX = REGISTRY_FIRST_MAX,
-	AGAIN_MAX = REGISTRY_AGAIN_MAX,
-	AT_ONCE_MAX = FIRST_MAX + AGAIN_MAX,
-	SLICE_DOUBLINGS_MAX = 8,
-	FIRST_AGAIN_MAX = 3, /* attempts that count for nothing */
-	START_MS = 2000,     /* that schemas from the disk are learnt before anything else is done */
-	WORK_MS = 50,	     /* that answers are learnt, or files, between two looks at the network */
+	EXCUSED_MAX = 3, /* attempts that count for nothing */
+	START_MS = 2000, /* that schemas from the disk are learnt before anything else is done */
+	WORK_MS = 50,	 /* that answers are learnt, or files, between two looks at the network */
 	ROUND_MS = 1000,
 	AGAIN_BASE_MS = 500,
-	AGAIN_CAP_MS = 30000, /* of one name */
-	DOWN_CAP_MS = 5000,   /* of all together: nobody waits longer once the registry is back */
-	SURE_MS = 1000,	      /* after which it is asked again for what it said it does not have */
-	NEGATIVE_MAX = 4096,  /* names that are known not to be had */
-	NEGATIVE_MS = 15000,  /* for how long at first, and at most */
+	DOWN_CAP_MS = 5000,  /* of all together: nobody waits longer once the registry is back */
+	SURE_MS = 1000,	     /* after which it is asked again for what it said it does not have */
+	NEGATIVE_MAX = 4096, /* names that are known not to be had */
 	NEGATIVE_CAP_MS = 300000,
 	WANTED_MS = 10000,  /* for how long a name is asked for that nobody waits for */
 	PASSED_MS = 300000, /* the same, once it was passed over: who meets it again need not wait again */
 	LONG_MS = 10000,    /* a wait that is worth telling */
 	LOG_PAUSE_MS = 10000,
 	PARTITIONS_MAX = 100000,
-};
-
-enum lookup_state {
-	LOOKUP_NEW,	     /* it may be on the disk */
-	LOOKUP_FIRST,	     /* the registry was never asked for it */
-	LOOKUP_AGAIN,	     /* it was, in vain; by when it is due */
-	LOOKUP_ASKING_FIRST, /* it is being asked; by when that began */
-	LOOKUP_ASKING_AGAIN,
-	LOOKUP_NEGATIVE, /* known not to be had; by age */
-	LOOKUP_STATES
-};
-
-/* A name that is looked up, or known not to be had. */
-struct registry_lookup {
-	struct registry_lookup *next; /* in its bucket */
-	struct list_node node;	      /* among those of its state */
-	struct schema_name name;
-	enum lookup_state state;
-	struct list waits;
-	int64_t due_us;	  /* AGAIN: when it is to be asked for; NEGATIVE: until when that counts */
-	int64_t asked_us; /* when the attempt that is under way began, or the last one */
-	unsigned failures;
-	struct backoff again;
-	int64_t again_ms; /* that the registry wants us to wait, or 0 */
-	int64_t negative_ms;
-	bool unsure;		 /* it failed, and it is not known yet whether others do */
-	bool logged;		 /* the journal knows that it fails */
-	bool absent;		 /* the registry said once that it does not have it */
-	int64_t wanted_until_us; /* somebody comes again for it until then */
-	int64_t odd_since_us;	 /* since when it is answered, and not as it should be; 0: it is not */
-	struct registry_failing failing;
-	bool passed_over; /* by those who come again, as the journal knows */
-	err_t err;	  /* NEGATIVE: what it is, and why; else what went wrong last, or ERR_OK */
-	struct err_detail detail;
-	struct err_detail known; /* NEGATIVE: the same for those whom no redrive helps */
-	/* the thread's */
-	struct registry_fetch *fetch;
-	struct registry_request request;
-	int64_t requested_us; /* when that began */
-	unsigned asked;	      /* bits of the addresses that were asked for what is wanted now */
-	bool denied;	      /* one of them says that it does not have it */
-	bool reached;	      /* one of them took the request */
-	bool answered;	      /* and answered it in time */
-	enum registry_outcome failure;
-	struct err_detail fault; /* of one of them: what it answered, or else why it did not */
 };
 
 struct registry {
@@ -97,8 +42,7 @@ struct registry {
 
 	pthread_mutex_t mutex; /* guards what follows; never held for long */
 	bool stopping, ended;
-	struct registry_lookup *buckets[BUCKETS];
-	struct list lookups[LOOKUP_STATES];
+	struct registry_lookups lookups;
 	struct list waits; /* of all lookups, by age */
 	struct backoff down_again;
 	int64_t down_until_us; /* nobody is asked before */
@@ -113,81 +57,6 @@ struct registry {
 	size_t partitions;
 	struct registry_statistics statistics;
 };
-
-/* ---- names; the mutex is held ---- */
-
-static struct registry_lookup **bucket_of(struct registry *registry, const struct schema_name *name)
-{
-	uint64_t hash = name->by_guid ? hash_seeded(name->guid, sizeof name->guid)
-				      : hash_seeded(&name->id, sizeof name->id);
-	return &registry->buckets[hash % BUCKETS];
-}
-
-static struct registry_lookup *find_lookup(struct registry *registry, const struct schema_name *name)
-{
-	struct registry_lookup *lookup = *bucket_of(registry, name);
-	while (lookup && !framing_same_name(&lookup->name, name))
-		lookup = lookup->next;
-	return lookup;
-}
-
-static bool is_wanted(const struct registry_lookup *lookup, int64_t now_us)
-{
-	return !list_empty(&lookup->waits) || lookup->wanted_until_us > now_us;
-}
-
-static struct registry_lookup *lookup_of(struct list_node *node)
-{
-	return container_of(node, struct registry_lookup, node);
-}
-
-/* In the list of its state, behind all others, or those that are due before it. */
-static void enter(struct registry *registry, struct registry_lookup *lookup)
-{
-	struct list *list = &registry->lookups[lookup->state];
-	struct list_node *next = &list->head;
-	while (lookup->state == LOOKUP_AGAIN && next->prev != &list->head &&
-	       lookup_of(next->prev)->due_us > lookup->due_us)
-		next = next->prev;
-	list_insert_before(list, next, &lookup->node);
-}
-
-static void set_state(struct registry *registry, struct registry_lookup *lookup, enum lookup_state state)
-{
-	list_remove(&registry->lookups[lookup->state], &lookup->node);
-	lookup->state = state;
-	enter(registry, lookup);
-}
-
-static struct registry_lookup *add_lookup(struct registry *registry, const struct schema_name *name)
-{
-	struct registry_lookup *lookup = calloc(1, sizeof *lookup);
-	struct registry_lookup **bucket = bucket_of(registry, name);
-	if (!lookup)
-		abort();
-	lookup->name = *name;
-	lookup->again = (struct backoff){ .base_ms = AGAIN_BASE_MS, .cap_ms = AGAIN_CAP_MS };
-	lookup->negative_ms = NEGATIVE_MS;
-	list_init(&lookup->waits);
-	lookup->next = *bucket;
-	*bucket = lookup;
-	lookup->state = registry->store ? LOOKUP_NEW : LOOKUP_FIRST;
-	enter(registry, lookup);
-	return lookup;
-}
-
-/* One that is not under way, and that nobody waits for. */
-static void forget(struct registry *registry, struct registry_lookup *lookup)
-{
-	struct registry_lookup **at = bucket_of(registry, &lookup->name);
-	while (*at != lookup)
-		at = &(*at)->next;
-	*at = lookup->next;
-	list_remove(&registry->lookups[lookup->state], &lookup->node);
-	registry_fetch_free(lookup->fetch);
-	registry_request_free(&lookup->request);
-	free(lookup);
-}
 
 /* ---- waits; the mutex is held ---- */
 
@@ -351,14 +220,15 @@ static enum registry_answer await(struct registry *registry, struct registry_wai
 	}
 	if (codec_knows_named(registry->codec, &wait->name))
 		return REGISTRY_KNOWS;
-	struct registry_lookup *lookup = find_lookup(registry, &wait->name);
+	struct registry_lookup *lookup = registry_lookups_find(&registry->lookups, &wait->name);
 	if (lookup && lookup->state == LOOKUP_NEGATIVE && lookup->due_us > now_us) {
 		wait->err = lookup->err;
 		wait->detail = lookup->detail;
 		return REGISTRY_REFUSES;
 	}
 	if (!lookup)
-		lookup = add_lookup(registry, &wait->name);
+		lookup = registry_lookups_add(&registry->lookups, &wait->name,
+					      registry->store ? LOOKUP_NEW : LOOKUP_FIRST);
 	if (refuse_wait(registry, wait, lookup, now_us))
 		return REGISTRY_REFUSES; /* a lookup without waits goes with the next sweep */
 	if (lookup->state == LOOKUP_NEGATIVE) {
@@ -367,7 +237,7 @@ static enum registry_answer await(struct registry *registry, struct registry_wai
 		lookup->err = ERR_OK;
 		lookup->odd_since_us = 0;
 		lookup->failing = (struct registry_failing){ 0 };
-		set_state(registry, lookup, LOOKUP_AGAIN);
+		registry_lookup_set(&registry->lookups, lookup, LOOKUP_AGAIN);
 	}
 	wait->lookup = lookup;
 	wait->since_us = now_us;
@@ -467,8 +337,8 @@ static void note_alone(struct registry *registry, struct registry_lookup *lookup
  * the registry is tried again. */
 static void settle_unsure(struct registry *registry, bool alone)
 {
-	LIST_FOREACH_SAFE (node, &registry->lookups[LOOKUP_AGAIN]) {
-		struct registry_lookup *lookup = lookup_of(node);
+	LIST_FOREACH_SAFE (node, &registry->lookups.by_state[LOOKUP_AGAIN]) {
+		struct registry_lookup *lookup = registry_lookup_of(node);
 		if (!lookup->unsure)
 			continue;
 		lookup->unsure = false;
@@ -477,7 +347,7 @@ static void settle_unsure(struct registry *registry, bool alone)
 		if (alone || lookup->again_ms)
 			continue;
 		lookup->due_us = clock_monotonic_us();
-		set_state(registry, lookup, LOOKUP_AGAIN);
+		registry_lookup_set(&registry->lookups, lookup, LOOKUP_AGAIN);
 	}
 }
 
@@ -520,7 +390,7 @@ static enum registry_answer pass_over(struct registry_lookup *lookup, struct reg
 static enum registry_answer refuse_again(struct registry *registry, struct registry_wait *wait)
 {
 	int64_t wait_us = registry->settings->wait_ms * 1000;
-	struct registry_lookup *lookup = find_lookup(registry, &wait->name);
+	struct registry_lookup *lookup = registry_lookups_find(&registry->lookups, &wait->name);
 	if (!lookup || lookup->state != LOOKUP_NEGATIVE)
 		return REGISTRY_REFUSES;
 	wait->detail = lookup->known;
@@ -604,7 +474,7 @@ static void retry(struct registry *registry, struct registry_lookup *lookup, int
 {
 	registry_fetch_free(TAKE_PTR(lookup->fetch));
 	lookup->due_us = clock_monotonic_us() + delay_ms * 1000;
-	set_state(registry, lookup, LOOKUP_AGAIN);
+	registry_lookup_set(&registry->lookups, lookup, LOOKUP_AGAIN);
 }
 
 /* Those who come again need not wait for the next attempt. */
@@ -638,10 +508,12 @@ static void settle_negative(struct registry *registry, struct registry_lookup *l
 	registry_fetch_free(TAKE_PTR(lookup->fetch));
 	lookup->failures = 0;
 	lookup->logged = false;
-	set_state(registry, lookup, LOOKUP_NEGATIVE);
+	registry_lookup_set(&registry->lookups, lookup, LOOKUP_NEGATIVE);
 	end_waits(registry, lookup, err, &lookup->detail, ended);
-	if (registry->lookups[LOOKUP_NEGATIVE].count > NEGATIVE_MAX)
-		forget(registry, lookup_of(registry->lookups[LOOKUP_NEGATIVE].head.next));
+	if (registry->lookups.by_state[LOOKUP_NEGATIVE].count > NEGATIVE_MAX)
+		registry_lookup_forget(
+			&registry->lookups,
+			registry_lookup_of(registry->lookups.by_state[LOOKUP_NEGATIVE].head.next));
 }
 
 static void settle_absent(struct registry *registry, struct registry_lookup *lookup, const char *reason,
@@ -701,7 +573,7 @@ static void complete(struct registry *registry, struct registry_lookup *lookup, 
 	tell(ended);
 	keep(registry, lookup);
 	pthread_mutex_lock(&registry->mutex);
-	forget(registry, lookup);
+	registry_lookup_forget(&registry->lookups, lookup);
 	pthread_mutex_unlock(&registry->mutex);
 }
 
@@ -869,8 +741,10 @@ static bool is_too_much(struct registry *registry, const struct registry_lookup 
 	if (registry_fetch_bytes(lookup->fetch) <= REGISTRY_ANSWER_FREE)
 		return false;
 	for (enum lookup_state state = LOOKUP_ASKING_FIRST; state <= LOOKUP_ASKING_AGAIN; state++)
-		LIST_FOREACH (node, &registry->lookups[state])
-			bytes += lookup_of(node)->fetch ? registry_fetch_bytes(lookup_of(node)->fetch) : 0;
+		LIST_FOREACH (node, &registry->lookups.by_state[state])
+			bytes += registry_lookup_of(node)->fetch
+					 ? registry_fetch_bytes(registry_lookup_of(node)->fetch)
+					 : 0;
 	return bytes > REGISTRY_ANSWERS_MAX;
 }
 
@@ -929,69 +803,22 @@ static void take_probe(struct registry *registry)
 
 /* ---- places ---- */
 
-/* The lists that attempts of a kind come from and are in while they are under way, and how many may be. */
-static const struct places {
-	enum lookup_state from, to;
-	size_t most;
-} PLACES[] = { { LOOKUP_FIRST, LOOKUP_ASKING_FIRST, FIRST_MAX },
-	       { LOOKUP_AGAIN, LOOKUP_ASKING_AGAIN, AGAIN_MAX } };
-
-enum { KINDS = sizeof PLACES / sizeof *PLACES };
-
-/* For how long it has its place although others wait for one. */
-static int64_t slice_us(const struct registry_lookup *lookup)
-{
-	unsigned doublings = lookup->failures < SLICE_DOUBLINGS_MAX ? lookup->failures : SLICE_DOUBLINGS_MAX;
-	return (INT64_C(1000) * REGISTRY_SLICE_MS) << doublings;
-}
-
-/* The first that is wanted, or NULL. Those of FIRST are due at any time. */
-static struct registry_lookup *first_of(struct registry *registry, enum lookup_state state, int64_t now_us)
-{
-	LIST_FOREACH (node, &registry->lookups[state])
-		if (is_wanted(lookup_of(node), now_us))
-			return lookup_of(node);
-	return NULL;
-}
-
-static size_t under_way(const struct registry *registry)
-{
-	return registry->lookups[LOOKUP_ASKING_FIRST].count + registry->lookups[LOOKUP_ASKING_AGAIN].count;
-}
-
-static size_t take_due(struct registry *registry, const struct places *places, size_t most, int64_t now_us,
-		       struct registry_lookup **taken)
-{
-	size_t count = 0;
-	LIST_FOREACH_SAFE (node, &registry->lookups[places->from]) {
-		struct registry_lookup *lookup = lookup_of(node);
-		if (count == most || registry->lookups[places->to].count >= places->most ||
-		    lookup->due_us > now_us)
-			break;
-		if (!is_wanted(lookup, now_us))
-			continue;
-		lookup->asked_us = now_us;
-		set_state(registry, lookup, places->to);
-		taken[count++] = lookup;
-	}
-	return count;
-}
-
 /* While nobody is answered, one at a time, in turn, and the probe beside it. */
 static size_t take_one(struct registry *registry, int64_t now_us, struct registry_lookup **taken)
 {
 	size_t count = 0;
-	if (registry->down_until_us > now_us || under_way(registry) > 0)
+	if (registry->down_until_us > now_us || registry_lookups_under_way(&registry->lookups) > 0)
 		return 0;
 	registry->turn++;
-	for (size_t i = 0; i < KINDS && count == 0; i++)
-		count = take_due(registry, &PLACES[(registry->turn + i) % KINDS], 1, now_us, taken);
+	for (size_t i = 0; i < REGISTRY_KINDS && count == 0; i++)
+		count = registry_lookups_take(&registry->lookups, (registry->turn + i) % REGISTRY_KINDS, 1,
+					      now_us, taken);
 	return count;
 }
 
 static void start_due(struct registry *registry)
 {
-	struct registry_lookup *taken[AT_ONCE_MAX];
+	struct registry_lookup *taken[REGISTRY_AT_ONCE_MAX];
 	size_t count = 0;
 	int64_t now_us = clock_monotonic_us();
 	pthread_mutex_lock(&registry->mutex);
@@ -1001,27 +828,14 @@ static void start_due(struct registry *registry)
 	else if (down)
 		count = take_one(registry, now_us, taken);
 	else
-		for (size_t i = 0; i < KINDS; i++)
-			count += take_due(registry, &PLACES[i], PLACES[i].most, now_us, taken + count);
+		for (enum registry_kind kind = 0; kind < REGISTRY_KINDS; kind++)
+			count += registry_lookups_take(&registry->lookups, kind, REGISTRY_AT_ONCE_MAX, now_us,
+						       taken + count);
 	pthread_mutex_unlock(&registry->mutex);
 	for (size_t i = 0; i < count; i++)
 		begin(registry, taken[i]);
 	if (down && count)
 		start_probe(registry);
-}
-
-/* How many wait for a place of that kind, as far as it matters; 0 where one is free. */
-static size_t count_kept_out(struct registry *registry, const struct places *places, int64_t now_us)
-{
-	size_t count = 0, most = registry->lookups[places->to].count;
-	if (most < places->most || registry->statistics.down)
-		return 0;
-	LIST_FOREACH (node, &registry->lookups[places->from]) {
-		if (count == most || lookup_of(node)->due_us > now_us)
-			break;
-		count += is_wanted(lookup_of(node), now_us);
-	}
-	return count;
 }
 
 /* That the connection took long, or the address answers nobody while there is another, is no fault of the
@@ -1046,49 +860,27 @@ static void cut(struct registry *registry, struct registry_lookup *lookup, struc
 	if (!first || (sent && !elsewhere))
 		return;
 	pthread_mutex_lock(&registry->mutex);
-	if (lookup->state == LOOKUP_AGAIN && lookup->failures <= FIRST_AGAIN_MAX) {
+	if (lookup->state == LOOKUP_AGAIN && lookup->excused < EXCUSED_MAX) {
+		lookup->excused++;
+		lookup->failures = 0;
 		lookup->due_us = 0;
-		set_state(registry, lookup, LOOKUP_FIRST);
+		registry_lookup_set(&registry->lookups, lookup, LOOKUP_FIRST);
 	}
 	pthread_mutex_unlock(&registry->mutex);
 }
 
-/* Ends attempts that have had their time, those that began first, and no more than others wait for. Of those
- * that are answered the request has no handle any more. */
+/* Those that have had their time, where others wait for their places. */
 static void make_room(struct registry *registry, struct list *ended)
 {
-	struct registry_lookup *taken[AT_ONCE_MAX];
+	struct registry_lookup *spent[REGISTRY_AT_ONCE_MAX];
 	size_t count = 0;
 	int64_t now_us = clock_monotonic_us();
 	pthread_mutex_lock(&registry->mutex);
-	for (size_t i = 0; i < KINDS; i++) {
-		size_t most = count + count_kept_out(registry, &PLACES[i], now_us);
-		LIST_FOREACH (node, &registry->lookups[PLACES[i].to])
-			if (count < most && lookup_of(node)->request.handle &&
-			    now_us - lookup_of(node)->asked_us >= slice_us(lookup_of(node)))
-				taken[count++] = lookup_of(node);
-	}
+	for (enum registry_kind kind = 0; kind < REGISTRY_KINDS && !registry->statistics.down; kind++)
+		count += registry_lookups_spent(&registry->lookups, kind, now_us, spent + count);
 	pthread_mutex_unlock(&registry->mutex);
 	for (size_t i = 0; i < count; i++)
-		cut(registry, taken[i], ended);
-}
-
-/* When something is to be done for attempts of that kind: one begins, or another has had its time. */
-static int64_t next_us(struct registry *registry, const struct places *places, int64_t now_us)
-{
-	int64_t free_us = INT64_MAX;
-	const struct registry_lookup *waiting = first_of(registry, places->from, now_us);
-	if (!waiting || (registry->statistics.down && under_way(registry) > 0))
-		return INT64_MAX;
-	int64_t due_us =
-		waiting->due_us > registry->down_until_us ? waiting->due_us : registry->down_until_us;
-	if (registry->lookups[places->to].count < places->most)
-		return due_us;
-	LIST_FOREACH (node, &registry->lookups[places->to]) {
-		int64_t over_us = lookup_of(node)->asked_us + slice_us(lookup_of(node));
-		free_us = over_us < free_us ? over_us : free_us;
-	}
-	return due_us > free_us ? due_us : free_us;
+		cut(registry, spent[i], ended);
 }
 
 /* ---- what is on the disk ---- */
@@ -1114,8 +906,8 @@ static bool learn_kept(struct registry *registry, const struct schema_name *name
 static struct registry_lookup *first_new(struct registry *registry)
 {
 	pthread_mutex_lock(&registry->mutex);
-	const struct list *list = &registry->lookups[LOOKUP_NEW];
-	struct registry_lookup *lookup = list_empty(list) ? NULL : lookup_of(list->head.next);
+	const struct list *list = &registry->lookups.by_state[LOOKUP_NEW];
+	struct registry_lookup *lookup = list_empty(list) ? NULL : registry_lookup_of(list->head.next);
 	pthread_mutex_unlock(&registry->mutex);
 	return lookup;
 }
@@ -1132,9 +924,9 @@ static void look_for_kept(struct registry *registry, struct list *ended)
 		pthread_mutex_lock(&registry->mutex);
 		if (known) {
 			end_waits(registry, lookup, ERR_OK, NULL, ended);
-			forget(registry, lookup);
+			registry_lookup_forget(&registry->lookups, lookup);
 		} else {
-			set_state(registry, lookup, LOOKUP_FIRST);
+			registry_lookup_set(&registry->lookups, lookup, LOOKUP_FIRST);
 			if (registry->statistics.down)
 				end_blocked(registry, lookup, ended);
 		}
@@ -1172,9 +964,9 @@ static void sweep(struct registry *registry, struct list *ended)
 				      registry->settings->wait_ms * 1000))
 		end_exceeding(registry, ended);
 	for (enum lookup_state state = LOOKUP_NEW; state <= LOOKUP_AGAIN; state++)
-		LIST_FOREACH_SAFE (node, &registry->lookups[state])
-			if (!is_wanted(lookup_of(node), now_us))
-				forget(registry, lookup_of(node));
+		LIST_FOREACH_SAFE (node, &registry->lookups.by_state[state])
+			if (!registry_lookup_is_wanted(registry_lookup_of(node), now_us))
+				registry_lookup_forget(&registry->lookups, registry_lookup_of(node));
 	pthread_mutex_unlock(&registry->mutex);
 }
 
@@ -1185,10 +977,13 @@ static int64_t pause_ms(struct registry *registry)
 	if (!list_empty(&registry->finished))
 		return 0;
 	pthread_mutex_lock(&registry->mutex);
-	if (!list_empty(&registry->lookups[LOOKUP_NEW]))
+	if (!list_empty(&registry->lookups.by_state[LOOKUP_NEW]))
 		first_us = now_us;
-	for (size_t i = 0; i < KINDS && !registry->stopping; i++) {
-		int64_t at_us = next_us(registry, &PLACES[i], now_us);
+	bool asks = !registry->stopping &&
+		    (!registry->statistics.down || registry_lookups_under_way(&registry->lookups) == 0);
+	for (enum registry_kind kind = 0; kind < REGISTRY_KINDS && asks; kind++) {
+		int64_t at_us =
+			registry_lookups_next_us(&registry->lookups, kind, registry->down_until_us, now_us);
 		first_us = at_us < first_us ? at_us : first_us;
 	}
 	pthread_mutex_unlock(&registry->mutex);
@@ -1220,10 +1015,10 @@ static void take_finished(struct registry *registry, struct list *ended)
 /* What has no handle has an answer already. */
 static void cancel_all(struct registry *registry)
 {
-	for (size_t i = 0; i < KINDS; i++)
-		LIST_FOREACH (node, &registry->lookups[PLACES[i].to])
-			if (lookup_of(node)->request.handle)
-				registry_http_cancel(registry->http, &lookup_of(node)->request);
+	for (enum lookup_state state = LOOKUP_ASKING_FIRST; state <= LOOKUP_ASKING_AGAIN; state++)
+		LIST_FOREACH (node, &registry->lookups.by_state[state])
+			if (registry_lookup_of(node)->request.handle)
+				registry_http_cancel(registry->http, &registry_lookup_of(node)->request);
 	if (registry->probe.request.handle)
 		registry_http_cancel(registry->http, &registry->probe.request);
 	end_probe(registry);
@@ -1269,8 +1064,7 @@ struct registry *registry_start(const struct registry_settings *settings, struct
 	registry->http = registry_http_new(settings);
 	registry->store = registry_store_new(settings->state_directory, settings->urls, settings->urls_count);
 	pthread_mutex_init(&registry->mutex, NULL);
-	for (enum lookup_state state = LOOKUP_NEW; state < LOOKUP_STATES; state++)
-		list_init(&registry->lookups[state]);
+	registry_lookups_init(&registry->lookups);
 	list_init(&registry->waits);
 	list_init(&registry->finished);
 	registry->addresses.count = settings->urls_count;
@@ -1302,7 +1096,7 @@ size_t registry_give_up(struct registry *registry)
 static void forget_all(struct registry *registry, struct list *lookups)
 {
 	LIST_FOREACH_SAFE (node, lookups)
-		forget(registry, container_of(node, struct registry_lookup, node));
+		registry_lookup_forget(&registry->lookups, container_of(node, struct registry_lookup, node));
 }
 
 void registry_stop(struct registry *registry)
@@ -1316,7 +1110,7 @@ void registry_stop(struct registry *registry)
 	registry_http_wake(registry->http);
 	pool_join(registry->thread);
 	for (enum lookup_state state = LOOKUP_NEW; state < LOOKUP_STATES; state++)
-		forget_all(registry, &registry->lookups[state]);
+		forget_all(registry, &registry->lookups.by_state[state]);
 	registry_http_free(registry->http);
 	registry_store_free(registry->store);
 	pthread_mutex_destroy(&registry->mutex);
