@@ -998,13 +998,13 @@ static bool has_ended(struct registry *registry)
 	return ended;
 }
 
-/* Answers may be long, and schemas take long to learn: what else comes in is not left for long. */
+/* The longer a schema is the longer it takes to learn: short ones do not wait for that, and what else comes
+ * in is not left for long. */
 static void take_finished(struct registry *registry, struct list *ended)
 {
 	int64_t until_us = clock_monotonic_us() + INT64_C(1000) * WORK_MS;
-	struct list_node *node;
-	while (clock_monotonic_us() < until_us && (node = list_take(&registry->finished))) {
-		struct registry_request *request = container_of(node, struct registry_request, node);
+	struct registry_request *request;
+	while (clock_monotonic_us() < until_us && (request = registry_request_take(&registry->finished))) {
 		if (request == &registry->probe.request)
 			take_probe(registry);
 		else

@@ -3,11 +3,11 @@
  * way. One thread with its own connections.
  *
  * A name that the codec does not know is asked for once, whoever waits for it. What the registry says is kept
- * for good, in the codec and in the state directory. That it has no such schema counts after it was asked
- * twice, and for a while; of several addresses, all that answer have to say so. While it cannot be asked, or
- * answers something else, it is asked again, with backoff: all names wait together when nobody is answered,
- * and one at a time is tried; each for itself, or for as long as the registry says (Retry-After), when it is
- * that one that fails. A name of nobody's tells which of these it is.
+ * for good in the codec, and as far as it has room in the state directory. That it has no such schema counts
+ * after it was asked twice, and for a while; of several addresses, all that answer have to say so. While it
+ * cannot be asked, or answers something else, it is asked again, with backoff: all names wait together when
+ * nobody is answered, and one at a time is tried; each for itself, or for as long as the registry says
+ * (Retry-After), when it is that one that fails. A name of nobody's tells which of these it is.
  *
  * No name holds up others for long. Those that are asked for the first time have REGISTRY_FIRST_MAX places of
  * their own, in turn; those that have failed have REGISTRY_AGAIN_MAX others, by when they are due. Whoever
@@ -15,10 +15,10 @@
  * of its name; the name is then asked for again. So a new name, with n new ones before it, is asked for after
  * n / REGISTRY_FIRST_MAX (rounded down) times REGISTRY_SLICE_MS at the latest, whatever becomes of those; and
  * one that failed, with m due before it that failed f times at most, after m / REGISTRY_AGAIN_MAX times
- * REGISTRY_SLICE_MS << f, or the time limit of a request where that is less. An attempt that ended for
- * another before it was sent, or at an address that answers nobody while there is another, leaves its name
- * among the new ones, three times at most. What the thread itself does meanwhile, learning schemas, comes on
- * top.
+ * REGISTRY_SLICE_MS << f, or the time limit of a request for each address where that is less. An attempt that
+ * ended for another before it was sent, or at an address that answers nobody while there is another, leaves
+ * its name among the new ones, three times at most. What the thread itself does meanwhile, learning schemas,
+ * the short ones first, comes on top.
  *
  * Events wait (registry_await) within limits of number, bytes and time, and each of their partitions within
  * the number of gaps that its completion map can hold. Only while an answer is awaited for the first time

@@ -149,6 +149,19 @@ static void release(struct registry_request *request)
 	curl_slist_free_all(TAKE_PTR(request->headers));
 }
 
+struct registry_request *registry_request_take(struct list *finished)
+{
+	struct registry_request *shortest = NULL;
+	LIST_FOREACH (node, finished) {
+		struct registry_request *request = container_of(node, struct registry_request, node);
+		if (!shortest || request->answer.len < shortest->answer.len)
+			shortest = request;
+	}
+	if (shortest)
+		list_remove(finished, &shortest->node);
+	return shortest;
+}
+
 void registry_request_free(struct registry_request *request)
 {
 	if (request->held)

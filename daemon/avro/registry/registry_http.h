@@ -62,5 +62,8 @@ void registry_http_run(struct registry_http *http, int64_t timeout_ms, struct li
 /* Ends the current or the next wait. Any thread. */
 void registry_http_wake(struct registry_http *http);
 
+/* Takes out that of the finished ones whose answer is the shortest; NULL: there is none. */
+struct registry_request *registry_request_take(struct list *finished);
+
 /* Releases what a request has; it can be used again. */
 void registry_request_free(struct registry_request *request);

@@ -93,6 +93,23 @@ static void test_compressed(void **state)
 	}
 }
 
+static void test_short_answers_first(void **state)
+{
+	(void)state;
+	struct list finished = LIST_INIT(finished);
+	struct registry_request requests[] = {
+		answered(200, "four"), answered(200, "two"), { .status = 0 }, answered(200, "one")
+	};
+	static const size_t order[] = { 2, 1, 3, 0 };
+	for (size_t i = 0; i < COUNT_OF(requests); i++)
+		list_append(&finished, &requests[i].node);
+	for (size_t i = 0; i < COUNT_OF(order); i++)
+		assert_ptr_equal(registry_request_take(&finished), &requests[order[i]]);
+	assert_null(registry_request_take(&finished));
+	for (size_t i = 0; i < COUNT_OF(requests); i++)
+		registry_request_free(&requests[i]);
+}
+
 static void test_no_answer(void **state)
 {
 	(void)state;
@@ -244,10 +261,10 @@ static void test_deep_nesting(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_compressed),	   cmocka_unit_test(test_answers),
-		cmocka_unit_test(test_no_answer),	   cmocka_unit_test(test_references),
-		cmocka_unit_test(test_endless_references), cmocka_unit_test(test_inlining),
-		cmocka_unit_test(test_deep_nesting),
+		cmocka_unit_test(test_compressed), cmocka_unit_test(test_short_answers_first),
+		cmocka_unit_test(test_answers),	   cmocka_unit_test(test_no_answer),
+		cmocka_unit_test(test_references), cmocka_unit_test(test_endless_references),
+		cmocka_unit_test(test_inlining),   cmocka_unit_test(test_deep_nesting),
 	};
 	return cmocka_run_group_tests_name("registry_fetch", tests, NULL, NULL);
 }
