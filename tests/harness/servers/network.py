@@ -91,8 +91,12 @@ class Link:
             await self._flowing.wait()
             there, back = await asyncio.open_connection("127.0.0.1", self.target, limit=CHUNK)
             connection.writers.append(back)
-            await asyncio.gather(self._pump(connection, self._read_request, reader, back, self._carry_request),
-                                 self._pump(connection, _read, there, writer, _carry))
+            pumps = [asyncio.create_task(self._pump(connection, self._read_request, reader, back, self._carry_request)),
+                     asyncio.create_task(self._pump(connection, _read, there, writer, _carry))]
+            await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+            for pump in pumps:
+                pump.cancel()
+            await asyncio.gather(*pumps, return_exceptions=True)
         except OSError:
             pass
         finally:
@@ -106,7 +110,7 @@ class Link:
         await _carry(writer, data)
 
     async def _pump(self, connection, read, reader, writer, carry):
-        """Carries bytes one way until that side ends, which ends the connection."""
+        """Carries bytes one way until that side ends."""
         pieces = asyncio.Queue(MAX_PIECES)  # (when it may go on, bytes)
         deliverer = asyncio.create_task(self._deliver(connection, pieces, writer, carry))
         try:
@@ -115,7 +119,6 @@ class Link:
         finally:
             deliverer.cancel()
             await asyncio.gather(deliverer, return_exceptions=True)
-        raise ConnectionResetError
 
     async def _deliver(self, connection, pieces, writer, carry):
         with contextlib.suppress(OSError):
