@@ -230,7 +230,7 @@ def test_slow_schemas_hold_up_no_others(rig):
     rig.send([framed(n, event) for n, event in enumerate(sent)])
     began = time.monotonic()
     assert ids_of(rig.scored(20)) == sorted(event["event_id"] for event in sent[100:])
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 20  # mostly 1; eight at a time, each for 10 s, would be two minutes
     silent.close()
     lying.close()
 

@@ -60,7 +60,7 @@ unit_test(avro/json COVERS avro/json_quick avro/json_read avro/json_text avro/js
 unit_test(avro/named_schemas THREADS COVERS avro/named_schemas)
 unit_test(avro/overall_rules COVERS avro/overall_rules)
 unit_test(avro/registry/registry THREADS WAITS COVERS avro/registry/registry avro/registry/registry_http WITH assayd_avro_registry)
-unit_test(avro/registry/registry_queue THREADS WAITS COVERS avro/registry/registry avro/registry/registry_http
+unit_test(avro/registry/registry_queue THREADS WAITS COVERS avro/registry/registry avro/registry/registry_http avro/registry/registry_subjects
   SOURCES unit/avro/registry/fake_registry.c WITH assayd_avro_registry)
 unit_test(avro/registry/registry_lookups COVERS avro/registry/registry_lookups WITH assayd_avro_registry)
 unit_test(avro/registry/registry_addresses COVERS avro/registry/registry_addresses WITH assayd_avro_registry)
