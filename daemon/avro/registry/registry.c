@@ -170,7 +170,7 @@ static const char *fault_of(const struct registry *registry, const struct regist
 /* Whether more may wait for a moment: for an answer that nothing is known against yet. */
 static bool is_patient(struct registry *registry, const struct registry_lookup *lookup, int64_t now_us)
 {
-	return !registry->statistics.down && !lookup->err &&
+	return !registry->statistics.down && (!lookup->err || lookup->cut) &&
 	       registry_patience_take(&registry->patience, now_us, registry->settings->timeout_ms * 1000);
 }
 
@@ -181,7 +181,7 @@ static err_t tell_limit(struct registry *registry, const struct registry_lookup 
 	framing_name_text(&lookup->name, name);
 	registry->statistics.refused++;
 	return err_fail(detail, ERR_SCHEMA_UNAVAILABLE,
-			"the schema registry has not given %s yet (%.150s), and %zu events wait for "
+			"the schema registry has not given %s yet (%.200s), and %zu events wait for "
 			"schemas already, the limit being %s; " MEND,
 			name, fault_of(registry, lookup), registry->statistics.waiting, limit);
 }
@@ -196,14 +196,15 @@ static bool refuse_wait(struct registry *registry, struct registry_wait *wait,
 	return true;
 }
 
-/* Where more wait than may, those that came last go. */
-static void end_exceeding(struct registry *registry, struct list *ended)
+/* Where more wait than may, those that came last go; `only`: of those for that name, or NULL. */
+static void end_exceeding(struct registry *registry, const struct registry_lookup *only, struct list *ended)
 {
 	struct err_detail detail;
 	for (struct list_node *node = registry->waits.head.prev, *before; node != &registry->waits.head;
 	     node = before) {
 		struct registry_wait *wait = container_of(node, struct registry_wait, among_all);
-		const char *limit = wait->counted ? exceeded_limit(registry, wait, 0) : NULL;
+		bool meant = wait->counted && (!only || wait->lookup == only);
+		const char *limit = meant ? exceeded_limit(registry, wait, 0) : NULL;
 		before = node->prev;
 		if (limit)
 			end_wait(registry, wait, tell_limit(registry, wait->lookup, limit, &detail), &detail,
@@ -661,11 +662,25 @@ static bool put_off(struct registry *registry, struct registry_lookup *lookup)
 	return wanted || lookup->unsure;
 }
 
+/* No more wait for what has failed than may. If too many did, nobody is patient again for a while. */
+static void lose_patience(struct registry *registry, const struct registry_lookup *lookup, struct list *ended)
+{
+	size_t before = ended->count;
+	if (!registry->patience.until_us)
+		return;
+	end_exceeding(registry, registry->statistics.down ? NULL : lookup, ended);
+	if (ended->count > before)
+		registry_patience_spend(&registry->patience, clock_monotonic_us(),
+					registry->settings->wait_ms * 1000);
+}
+
+/* `cut`: it was ended for others. */
 static void fail(struct registry *registry, struct registry_lookup *lookup, enum registry_outcome outcome,
-		 const struct err_detail *detail, struct list *ended)
+		 const struct err_detail *detail, bool cut, struct list *ended)
 {
 	bool probes = false;
 	pthread_mutex_lock(&registry->mutex);
+	lookup->cut = cut;
 	lookup->detail = *detail;
 	lookup->err = ERR_SCHEMA_UNAVAILABLE;
 	note_answered(lookup, outcome);
@@ -684,11 +699,8 @@ static void fail(struct registry *registry, struct registry_lookup *lookup, enum
 	}
 	if (lookup->state == LOOKUP_AGAIN)
 		end_blocked(registry, lookup, ended);
-	if (registry->patience.until_us && outcome != REGISTRY_ABSENT && outcome != REGISTRY_REFUSED) {
-		registry_patience_spend(&registry->patience, clock_monotonic_us(),
-					registry->settings->wait_ms * 1000);
-		end_exceeding(registry, ended);
-	}
+	if (!cut && (outcome == REGISTRY_UNAVAILABLE || outcome == REGISTRY_ODD))
+		lose_patience(registry, lookup, ended);
 	pthread_mutex_unlock(&registry->mutex);
 	if (probes)
 		start_probe(registry);
@@ -768,7 +780,7 @@ static void take_answer(struct registry *registry, struct registry_lookup *looku
 	if (outcome == REGISTRY_COMPLETE) {
 		complete(registry, lookup, ended);
 	} else if (outcome == REGISTRY_REFUSED) {
-		fail(registry, lookup, outcome, &detail, ended);
+		fail(registry, lookup, outcome, &detail, false, ended);
 	} else if (outcome == REGISTRY_MORE) {
 		lookup->asked = 0;
 		lookup->denied = false;
@@ -776,7 +788,7 @@ static void take_answer(struct registry *registry, struct registry_lookup *looku
 	} else {
 		note_fault(registry, lookup, outcome, &detail);
 		if (!ask(registry, lookup))
-			fail(registry, lookup, lookup->failure, &lookup->fault, ended);
+			fail(registry, lookup, lookup->failure, &lookup->fault, false, ended);
 	}
 }
 
@@ -856,7 +868,7 @@ static void cut(struct registry *registry, struct registry_lookup *lookup, struc
 	note_fault(registry, lookup, REGISTRY_ODD, &detail);
 	bool elsewhere = registry_addresses_next(&registry->addresses, lookup->asked, true,
 						 clock_monotonic_us()) != REGISTRY_NO_ADDRESS;
-	fail(registry, lookup, lookup->failure, &lookup->fault, ended);
+	fail(registry, lookup, lookup->failure, &lookup->fault, true, ended);
 	if (!first || (sent && !elsewhere))
 		return;
 	pthread_mutex_lock(&registry->mutex);
@@ -955,14 +967,14 @@ static void sweep(struct registry *registry, struct list *ended)
 		framing_name_text(&wait->name, name);
 		err_fail(&detail, ERR_SCHEMA_UNAVAILABLE,
 			 "the schema registry has not given %s within %" PRId64
-			 " s (registry.wait_ms): %.200s; " MEND,
+			 " s (registry.wait_ms): %.280s; " MEND,
 			 name, registry->settings->wait_ms / 1000, fault_of(registry, wait->lookup));
 		registry->statistics.refused += late;
 		end_wait(registry, wait, ERR_SCHEMA_UNAVAILABLE, &detail, ended);
 	}
 	if (registry_patience_is_over(&registry->patience, is_exceeded(registry), now_us,
 				      registry->settings->wait_ms * 1000))
-		end_exceeding(registry, ended);
+		end_exceeding(registry, NULL, ended);
 	for (enum lookup_state state = LOOKUP_NEW; state <= LOOKUP_AGAIN; state++)
 		LIST_FOREACH_SAFE (node, &registry->lookups.by_state[state])
 			if (!registry_lookup_is_wanted(registry_lookup_of(node), now_us))

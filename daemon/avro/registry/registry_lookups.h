@@ -34,6 +34,7 @@ struct registry_lookup {
 	int64_t asked_us;  /* when the attempt that is under way began, or the last one */
 	unsigned failures; /* 0: it is new */
 	unsigned excused;  /* first attempts that came to nothing for no fault of its own */
+	bool cut;	   /* the last attempt was ended for others */
 	struct backoff again;
 	int64_t again_ms; /* that the registry wants us to wait, or 0 */
 	int64_t negative_ms;

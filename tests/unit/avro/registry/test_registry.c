@@ -317,6 +317,40 @@ static void test_limits_of_waiting(void **state)
 	exceed(SILENT + 2, false);
 }
 
+/* Another name's failure costs none of those that wait for a first answer. */
+static void test_limits_are_of_what_fails(void **state)
+{
+	_cleanup_(codec_cleanup) struct codec *codec = NULL;
+	enum { STAY = 5 };
+	static struct registry_wait crowd[STAY + 1];
+	const char *const urls[] = { server.url };
+	const struct registry_settings settings = { .urls = urls,
+						    .urls_count = 1,
+						    .timeout_ms = 60000,
+						    .wait_ms = 60000,
+						    .max_waiting_events = 2,
+						    .max_waiting_bytes = 1 << 20,
+						    .max_schemas = NAMES };
+	(void)state;
+	assert_int_equal(codec_new(&(const struct codec_options){ .max_named = NAMES }, &codec, NULL),
+			 ERR_OK);
+	atomic_store(&gone, 0);
+	last_to_stay = &crowd[STAY - 1];
+	registry = registry_start(&settings, codec);
+	for (size_t i = 0; i <= STAY; i++) {
+		crowd[i] = (struct registry_wait){ .name = { .id = i < STAY ? SILENT + 3 : FAILS },
+						   .bytes = 10,
+						   .done = leave };
+		assert_int_equal(registry_await(registry, &crowd[i]), REGISTRY_WAITS);
+	}
+	while (atomic_load(&gone) == 0)
+		usleep(1000);
+	assert_int_equal(registry_give_up(registry), STAY);
+	registry_stop(registry);
+	assert_int_equal(atomic_load(&gone), STAY + 1);
+	assert_int_equal(atomic_load(&wrong), 0);
+}
+
 static int start(void **state)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -347,6 +381,7 @@ int main(void)
 		cmocka_unit_test(test_who_comes_again_in_vain),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_limits_of_waiting),
+		cmocka_unit_test(test_limits_are_of_what_fails),
 	};
 	return cmocka_run_group_tests(tests, start, stop);
 }
