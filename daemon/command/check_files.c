@@ -42,6 +42,18 @@ static bool is_wrong(const struct files *files, const char *group, const char *c
 	is_wrong((files), (group), (const char *const[]){ __VA_ARGS__ },                                     \
 		 sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(const char *))
 
+/* What is not contacted here: that its settings are right says nothing of a server. */
+static void tell_settings(const struct files *files, const char *what, const char *group, err_t err,
+			  const struct err_detail *detail)
+{
+	if (err)
+		findings_tried(files->findings, what, err, detail);
+	else if (files->problems && conf_problems_within(files->problems, group))
+		findings_none(files->findings, what, "not tried; correct its settings first, see above");
+	else
+		findings_none(files->findings, what, "not tried; its settings and files are right");
+}
+
 /* Each of them by itself: what follows reads them all, and stops at the first. */
 static bool check_kafka_secrets(const struct config *config, struct findings *findings)
 {
@@ -74,7 +86,7 @@ static void check_kafka(const struct files *files)
 		return;
 	if (!err)
 		err = kafka_client_try(&settings, &detail);
-	findings_tried(files->findings, "kafka", err, &detail);
+	tell_settings(files, "kafka", "kafka", err, &detail);
 }
 
 static void check_targets(const struct files *files)
@@ -89,8 +101,7 @@ static void check_targets(const struct files *files)
 		files->findings->group = path;
 		const char *what = arena_printf(files->arena, "target \"%s\"", target.name).ptr;
 		if (check_target_files(&files->config->targets[i], what, files->findings))
-			findings_tried(files->findings, what, target_check_settings(&target, &detail),
-				       &detail);
+			tell_settings(files, what, path, target_check_settings(&target, &detail), &detail);
 		files->findings->group = NULL;
 	}
 }
@@ -101,7 +112,7 @@ static void check_judge(const struct files *files, const struct judge_settings *
 	const char *what = settings_judge_title(judge, files->arena);
 	files->findings->group = judge->setting;
 	if (!IS_WRONG(files, judge->setting, "provider", "base_url", "model", "api_key_file", "ca_file"))
-		findings_tried(files->findings, what, judge_check_settings(judge, &detail), &detail);
+		tell_settings(files, what, judge->setting, judge_check_settings(judge, &detail), &detail);
 	if (!judge->prompt_directory || IS_WRONG(files, judge->setting, "prompt_directory"))
 		return;
 	detail.message[0] = 0;
@@ -130,24 +141,24 @@ static void check_databases(const struct files *files)
 	if (judging.cache_dsn && *judging.cache_dsn &&
 	    !IS_WRONG(files, group, "cache_dsn", "cache_password_file") &&
 	    check_database_files(judging.cache_dsn, "the judge's cache", files->findings))
-		findings_tried(files->findings, "the judge's cache",
-			       database_check_settings(judging.cache_dsn, judging.cache_password_file,
-						       arena_printf(files->arena, "%s.cache_", group).ptr,
-						       &detail),
-			       &detail);
+		tell_settings(files, "the judge's cache", group,
+			      database_check_settings(judging.cache_dsn, judging.cache_password_file,
+						      arena_printf(files->arena, "%s.cache_", group).ptr,
+						      &detail),
+			      &detail);
 	detail.message[0] = 0;
 	if (calibration->configured && !IS_WRONG(files, "calibration", "dsn", "password_file") &&
 	    check_database_files(calibration->dsn, "calibration", files->findings))
-		findings_tried(files->findings, "calibration",
-			       database_check_settings(calibration->dsn, calibration->password_file,
-						       "calibration.", &detail),
-			       &detail);
+		tell_settings(files, "calibration", "calibration",
+			      database_check_settings(calibration->dsn, calibration->password_file,
+						      "calibration.", &detail),
+			      &detail);
 	detail.message[0] = 0;
 	if (audit->dsn && *audit->dsn && !IS_WRONG(files, "audit", "dsn", "password_file") &&
 	    check_database_files(audit->dsn, "archive", files->findings))
-		findings_tried(files->findings, "archive",
-			       database_check_settings(audit->dsn, audit->password_file, "audit.", &detail),
-			       &detail);
+		tell_settings(files, "archive", "audit",
+			      database_check_settings(audit->dsn, audit->password_file, "audit.", &detail),
+			      &detail);
 }
 
 static void check_audit(const struct files *files)

@@ -27,7 +27,7 @@ struct findings {
 /* A line "ok". */
 void findings_ok(struct findings *findings, const char *what);
 
-/* A line for what is not there to be looked at. */
+/* A line for what is not there to be looked at, or was not tried. */
 void findings_none(struct findings *findings, const char *what, const char *text);
 
 /* What was tried: "ok" or an error with its message. One that begins with a setting, and ": ", gets the file

@@ -32,7 +32,7 @@ def assayd(*arguments, stdin="", timeout=180, **environment):
 
 
 def found(done, kind):
-    """What check has to say of a kind: "ok", "note", "warning" or "error"; without the lines of settings."""
+    """What check has to say of a kind: "ok", "-", "note", "warning" or "error"; without the lines of settings."""
     return [re.sub(r"(?<!configuration): /\S+/assayd\.conf:\d+: ", ": ", line[8:], count=1)
             for line in done.stdout.splitlines() if line.split()[0] == kind]
 
@@ -229,6 +229,7 @@ nothing: { };
         "7 judge.base_url", "8 calibration.bucket_s", "8 calibration.dsn", "10 retrieval.weights", "11 http.listen",
         "4 targets[1]", "5 targets[3].dsn", "6 targets[4].name", "6 targets[4].dsn", "9 confidence.thresholds"], lines
     assert done.stderr == f"assayd: {len(lines)} errors and 0 warnings\n"
+    assert "kafka: not tried; correct its settings first, see above" in found(done, "-") and not found(done, "ok"), done
 
 
 GOOD = 'kafka: { group_id = "a"; };\npipeline: { workers = 0x2; };\n'
@@ -272,7 +273,8 @@ def test_check_offline_reaches_nothing_and_tells_all_of_a_machine_that_is_wrong(
             ("judge", "/no/such/key"), ("judge prompts", "prompts/relevance.txt"),
             ("calibration", "calibration.password_file"))):
         assert line.startswith(f"{what}: ") and part in line, errors
-    assert len(errors) == 7 and 'target "good"' in found(done, "ok"), done
+    assert len(errors) == 7 and not found(done, "ok"), done
+    assert found(done, "-") == ['target "good": not tried; its settings and files are right'], done
     assert done.returncode == CONFIG
 
 
@@ -286,8 +288,9 @@ def test_check_offline_of_good_files(config_file, tmp_path):
         "judge": {"provider": "openai", "base_url": "https://192.0.2.1/v1", "model": "m", "api_key_file": password},
         "calibration": {"dsn": "host=192.0.2.1", "password_file": password}}), timeout=180)
     assert (done.returncode, done.stderr) == (0, ""), done
-    assert [line.split(" /")[0] for line in found(done, "ok")] == [
-        "configuration", "kafka", 'target "shop"', "judge", "calibration"]
+    assert [line.split(" /")[0] for line in found(done, "ok")] == ["configuration"]
+    assert found(done, "-") == [f"{what}: not tried; its settings and files are right"
+                                for what in ("kafka", 'target "shop"', "judge", "calibration")]
     assert "secret" not in done.stdout
 
 
