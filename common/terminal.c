@@ -2,6 +2,8 @@
 
 #include "common/utf8.h"
 
+#include <unistd.h>
+
 /* Code points that are obeyed or not seen, in ascending order. Source: Unicode 15, general categories Cc, Zl,
  * Zp, and of Cf the bidirectional controls and what is invisible without being part of a script's writing. */
 static const struct {
@@ -72,6 +74,13 @@ void terminal_append_line(struct buf *out, const char *format, ...)
 	va_start(arguments, format);
 	append_line(out, format, arguments);
 	va_end(arguments);
+}
+
+void terminal_tell_waiting(void)
+{
+	if (isatty(STDIN_FILENO))
+		terminal_print_line(
+			stderr, "assayd: type events, one a line, as {\"sql\": \"SELECT …\"}; Ctrl-D ends");
 }
 
 void terminal_print(FILE *stream, str_t text)

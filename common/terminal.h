@@ -24,3 +24,7 @@ void terminal_append_line(struct buf *out, const char *format, ...) __attribute_
 /* The first and the third of them to a stream; whether it took them is the caller's to ask (ferror). */
 void terminal_print(FILE *stream, str_t text);
 void terminal_print_line(FILE *stream, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* On standard error what a command waits for that reads events from standard input, where that is a terminal.
+ */
+void terminal_tell_waiting(void);

@@ -477,21 +477,34 @@ err_t codec_decode_feedback(const struct codec *codec, const void *data, size_t 
 	return codec_decode_feedback_headed(codec, STR_NONE, data, len, arena, ret_feedback, detail);
 }
 
+/* Who types bare SQL may not know of JSON. */
+static err_t ask_for_object(str_t json, err_t err, const struct err_detail *reason, struct err_detail *detail)
+{
+	size_t i = 0;
+	while (i < json.len && (json.ptr[i] == ' ' || json.ptr[i] == '\t'))
+		i++;
+	bool begun = i == json.len || json.ptr[i] == '{';
+	return err_fail(detail, err, "%s%s", err_message(err, reason),
+			begun ? "" : "; write an object, {\"sql\": \"SELECT …\"}");
+}
+
 err_t codec_decode_query_json_lenient(const struct codec *codec, str_t json, int64_t now_ms,
 				      struct arena *arena, struct generated_query **ret_query,
 				      struct err_detail *detail)
 {
 	const struct json_limits limits = { codec->limits.max_items, JSON_BY_PERSON };
+	struct err_detail reason = { "" };
 	err_t err = check_size(codec, json.len, detail);
 	if (err)
 		return err;
 	struct generated_query *query = ARENA_NEW(arena, struct generated_query);
 	fields_init(&GENERATED_QUERY_RECORD, query);
 	query->occurred_at = now_ms;
-	err = json_read(&GENERATED_QUERY_RECORD, json, &limits, arena, query, detail);
-	if (!err)
-		*ret_query = query;
-	return err;
+	err = json_read(&GENERATED_QUERY_RECORD, json, &limits, arena, query, &reason);
+	if (err)
+		return ask_for_object(json, err, &reason, detail);
+	*ret_query = query;
+	return ERR_OK;
 }
 
 static err_t encode(const struct codec *codec, enum record_id id, const void *record, struct buf *out)

@@ -231,6 +231,8 @@ static err_t take_file(struct produce *produce, const char *file, struct err_det
 	int fd = standard ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: %s", file, strerror(errno));
+	if (standard)
+		terminal_tell_waiting();
 	err_t err = take_lines(produce, fd, file_name(file), detail);
 	if (!standard)
 		close(fd);

@@ -107,6 +107,7 @@ static err_t score_lines(struct scorer *scorer, struct err_detail *detail)
 	_cleanup_(cleanup_free) char *line = NULL;
 	size_t capacity = 0;
 	ssize_t len;
+	terminal_tell_waiting();
 	while ((len = getline(&line, &capacity, stdin)) >= 0) {
 		while (len > 0 && (line[len - 1] == '\n' || line[len - 1] == '\r'))
 			len--;

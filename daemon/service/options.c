@@ -347,6 +347,11 @@ static err_t parse_flags(const struct command_options *command, int argc, char *
 					flag == 'R' ? OPTIONS_REASONS_MAX : OPTIONS_EVENT_IDS_MAX);
 		set_flag(options, flag);
 	}
+	if (optind < argc && command->command == COMMAND_SCORE)
+		return err_fail(detail, ERR_USAGE,
+				"\"%s\" is too much: events come on standard input, one a line, as {\"sql\": "
+				"\"SELECT …\"}; see assayd --help",
+				argv[optind]);
 	if (optind < argc)
 		return err_fail(detail, ERR_USAGE, "\"%s\" is too much; see assayd --help", argv[optind]);
 	return check_together(options, detail);
