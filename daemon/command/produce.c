@@ -8,6 +8,7 @@
 #include "command/settings.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/nearest.h"
 #include "common/terminal.h"
 #include "kafka/feeder.h"
 #include "kafka/permissions.h"
@@ -131,6 +132,25 @@ static str_t new_id(struct arena *arena)
 			    b[13], b[14], b[15]);
 }
 
+/* Of an event that names a target which the daemon does not have, little would be known. A configuration
+ * without targets is none of the daemon's. */
+static err_t check_target(const struct config *config, str_t name, struct arena *arena,
+			  struct err_detail *detail)
+{
+	struct nearest nearest;
+	bool known = !str_present(name) || config->targets_count == 0;
+	nearest_init(&nearest, name);
+	for (size_t i = 0; i < config->targets_count; i++) {
+		known |= str_is(name, config->targets[i].name);
+		nearest_offer(&nearest, str_from(config->targets[i].name));
+	}
+	if (known)
+		return ERR_OK;
+	str_t hint = nearest_hint(&nearest, '"', arena);
+	return err_fail(detail, ERR_TARGET_UNKNOWN, "target: no target \"" STR_FMT "\" is configured" STR_FMT,
+			STR_ARG(name), STR_ARG(hint.len ? hint : STR("; correct it, or add it to targets")));
+}
+
 /* From a line to the message, which the daemon can read. */
 static err_t convert(const struct produce *produce, str_t line, struct arena *arena, str_t *ret_key,
 		     struct buf *out, struct err_detail *detail)
@@ -138,6 +158,8 @@ static err_t convert(const struct produce *produce, str_t line, struct arena *ar
 	struct generated_query *query, *read_back;
 	err_t err = codec_decode_query_json_lenient(produce->reading, line, clock_wall_ms(), arena, &query,
 						    detail);
+	if (!err)
+		err = check_target(produce->config, query->target, arena, detail);
 	if (err)
 		return err;
 	if (query->event_id.len == 0)

@@ -5,7 +5,12 @@
 
 #include <inttypes.h>
 
-/* The conclusion, and every reason that allows no more than it. */
+static bool ends_with(str_t text, str_t end)
+{
+	return text.len >= end.len && memcmp(text.ptr + text.len - end.len, end.ptr, end.len) == 0;
+}
+
+/* The conclusion, and every reason that allows no more than it, but for what the first one says already. */
 static void view_disposition(const struct scored_query *scored, struct buf *out)
 {
 	const struct record_disposition *disposition = scored->disposition;
@@ -13,8 +18,9 @@ static void view_disposition(const struct scored_query *scored, struct buf *out)
 	terminal_append_line(out, STR_FMT "  " STR_FMT "  " STR_FMT, STR_ARG(scored->event_id),
 			     STR_ARG(first->code), STR_ARG(first->text));
 	for (size_t i = 0; i < disposition->reasons_count; i++)
-		terminal_append_line(out, "  %s  " STR_FMT, i == 0 ? "because" : "and    ",
-				     STR_ARG(disposition->reasons[i].text));
+		if (i == 0 || !ends_with(disposition->reasons[0].text, disposition->reasons[i].text))
+			terminal_append_line(out, "  %s  " STR_FMT, i == 0 ? "because" : "and    ",
+					     STR_ARG(disposition->reasons[i].text));
 }
 
 /* "HIGH" of HIGH_CONFIDENCE. */

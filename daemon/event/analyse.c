@@ -141,9 +141,9 @@ static void choose_target(struct record_facts *facts, const struct event_context
 	const struct target_settings *target = targets ? targets_find(targets, query->target) : NULL;
 	if (!target) {
 		struct err_detail detail;
-		err_fail(&detail, ERR_TARGET_UNKNOWN,
-			 "no target \"" STR_FMT "\" is configured; add it to targets",
-			 STR_ARG(query->target));
+		str_t hint = targets ? targets_hint(targets, query->target, facts->arena) : STR("");
+		err_fail(&detail, ERR_TARGET_UNKNOWN, "no target \"" STR_FMT "\" is configured" STR_FMT,
+			 STR_ARG(query->target), STR_ARG(hint.len ? hint : STR("; add it to targets")));
 		record_add_error(facts, "target", ERR_TARGET_UNKNOWN, detail.message);
 		return;
 	}

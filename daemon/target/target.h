@@ -219,6 +219,9 @@ void targets_stop(struct targets *targets);
 /* The settings of a target, or NULL when no such target is configured. Any thread. */
 const struct target_settings *targets_find(const struct targets *targets, str_t name);
 
+/* "; did you mean "…"?" for a name that none has, in the arena; "" where none is near. Any thread. */
+str_t targets_hint(const struct targets *targets, str_t name, struct arena *arena);
+
 /* The current catalog of a target with a reference of the caller's own, or NULL when there is none (yet). Any
  * thread. */
 struct catalog *targets_catalog(struct targets *targets, const struct target_settings *target);

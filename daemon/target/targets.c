@@ -2,6 +2,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/nearest.h"
 #include "target/confine.h"
 
 #include <errno.h>
@@ -163,6 +164,15 @@ const struct target_settings *targets_find(const struct targets *targets, str_t 
 {
 	const struct target *target = find_target(targets, name);
 	return target ? &target->settings : NULL;
+}
+
+str_t targets_hint(const struct targets *targets, str_t name, struct arena *arena)
+{
+	struct nearest nearest;
+	nearest_init(&nearest, name);
+	for (size_t i = 0; i < targets->count; i++)
+		nearest_offer(&nearest, str_from(targets->items[i].settings.name));
+	return nearest_hint(&nearest, '"', arena);
 }
 
 static struct target *owner_of(struct targets *targets, const struct target_settings *settings)

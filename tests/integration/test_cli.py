@@ -983,7 +983,8 @@ def test_a_truth_that_cannot_be_parsed_is_flagged():
 
 
 UNCHECKED = {
-    "unknown target": ({"target": "nowhere"}, "target", "target_unknown", "nowhere"),
+    "unknown target": ({"target": "nowhere"}, "target", "target_unknown", 'no target "nowhere" is configured; add it to targets'),
+    "target with a slip": ({"target": "shopp"}, "target", "target_unknown", 'no target "shopp" is configured; did you mean "shop"?'),
     "other dialect": ({"target": "shop", "dialect": "MYSQL"}, "target", "dialect_mismatch", "MySQL"),
     "no catalog": ({"target": "shop"}, "technical", "catalog_unavailable", "the catalog of target \"shop\" cannot be read"),
 }
@@ -1323,6 +1324,22 @@ def assert_fit(said):
     obeyed = re.findall("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]", text)
     assert not obeyed, (obeyed, text)
     return text
+
+
+def test_score_for_a_person_says_what_it_waits_for_and_no_reason_twice(config_file, tmp_path):
+    sqlite3.connect(tmp_path / "shop.db").close()
+    config = config_file({"targets": ({"name": "shop", "engine": "sqlite", "path": str(tmp_path / "shop.db")},)})
+    typed = b'{"sql": "SELECT 1 AS a", "target": "shopp"}\n'
+    status, said = on_terminal("score", "--config", config, stdin=typed)
+    assert status == 0 and said.count(b'"shopp" is configured; did you mean "shop"?') == 2, said  # because, not had
+    ours, theirs = pty.openpty()
+    os.write(ours, typed + b"\x04")
+    for arguments, expect in (("score",), 0), (("produce", "--dry-run"), DATA):
+        done = subprocess.run([BINARY, *arguments, "--config", config], stdin=theirs, capture_output=True, timeout=120, check=False)
+        assert done.returncode == expect and done.stderr.startswith(b"assayd: type events, one a line, as {"), done
+        os.write(ours, typed + b"\x04")
+    os.close(ours)
+    os.close(theirs)
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)])

@@ -161,6 +161,17 @@ def test_what_is_too_large(kafka, made):
     assert sorted(message.key().decode() for message in kafka.read(topics.input, len(kept), settle=0.5)) == sorted(kept)
 
 
+def test_a_target_that_is_not_configured(made):
+    """Where the configuration has targets; one that has none may be of another machine than the daemon's."""
+    _, config = made(partitions=1)
+    lines = "".join(f'{{"sql": "SELECT 1", "target": "{target}"}}\n' for target in ("shopp", "shop")) + '{"sql": "SELECT 1"}\n'
+    produce(config, "--dry-run", lines=lines)
+    config.write_text(config.read_text() + 'targets = ( { name = "shop"; engine = "postgresql"; dsn = "host=192.0.2.1 user=a"; } );\n')
+    _, said = produce(config, "--dry-run", lines=lines, expect=DATA)
+    assert said == ('assayd: standard input, line 1: target: no target "shopp" is configured; did you mean "shop"?\n'
+                    "assayd: 1 of 3 lines cannot be sent\n")
+
+
 def test_nothing_of_a_line_moves_the_terminal(made, tmp_path):
     _, config = made(partitions=1)
     hostile = tmp_path / HOSTILE

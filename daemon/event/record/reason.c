@@ -259,8 +259,6 @@ static str_t missing_text(const struct reason_parts *reason)
 	str_t why = dialect_error(reason);
 	if (!str_present(why) && reason->source->known->target_unknown)
 		why = error_of(reason, "target", ERR_DIALECT_MISMATCH);
-	if (!str_present(why) && reason->source->known->target_unknown)
-		return STR("no target of that name is configured");
 	return str_present(why) ? why : STR("its catalog cannot be read");
 }
 
@@ -271,8 +269,10 @@ static str_t unavailable_text(const struct reason_parts *reason)
 	str_t why = validation && validation->explanation ? validation->explanation->message : STR_NONE;
 	bool missing = !reason->source->reading->has_catalog; /* whatever follows from it */
 	str_t unread = error_of(reason, "technical", ERR_CATALOG_UNAVAILABLE);
+	if (missing && !str_present(unread) && reason->source->known->target_unknown)
+		unread = error_of(reason, "target", ERR_TARGET_UNKNOWN);
 	if (missing && str_present(unread))
-		return unread;
+		return unread; /* it names the target */
 	if (missing)
 		why = missing_text(reason);
 	if (!str_present(why) && reason->source->known->agreement_missing)

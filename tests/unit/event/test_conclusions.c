@@ -412,12 +412,12 @@ static void each_cause_has_its_remedy(void **state)
 	static const struct {
 		const char *json, *summary, *remedy;
 	} cases[] = {
-		{ ASKED("\"target\":\"shops\",", "SELECT 1", ""), "no target of that name is configured",
-		  "adds the target to targets" },
+		{ ASKED("\"target\":\"shops\",", "SELECT 1", ""),
+		  "no target \"shops\" is configured; did you mean \"shop\"?", "adds the target to targets" },
 		{ ASKED("\"target\":\"bazaar\",", "SELECT id FROM shop LIMIT 1",
 			",\"retrieval\":{\"chunks\":[" CHUNKS("1.0",
 							      "0.7") "]},\"response\":{\"raw\":\"{}\"}"),
-		  "target \"bazaar\" could not be used", "adds the target to targets" },
+		  "no target \"bazaar\" is configured; add it to targets", "adds the target to targets" },
 		{ ASKED("\"dialect\":\"MONGODB\",", "db.shop.find()", ""),
 		  "dialect \"MONGODB\" is not analysed", "Nothing is known against the query" },
 		{ ASKED(AT_SHOP, "SELECT 1; SELECT 2", ""), "more than one statement", "only reads" },
