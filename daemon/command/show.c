@@ -285,7 +285,9 @@ static err_t search(struct show *show, struct err_detail *detail)
 		err = search_topics(show, true, detail);
 	if (!err && show->found_all == 0)
 		err = err_fail(detail, ERR_NOT_FOUND,
-			       "no message has the key \"" STR_FMT "\": %llu were looked at%s",
+			       "no message has the key \"" STR_FMT
+			       "\": %llu were looked at%s; the record of an "
+			       "event that was just published comes after some seconds: ask again",
 			       STR_ARG(show->key), (unsigned long long)key_finder_looked_at(show->finder),
 			       show->options->since ? "; --since leaves older ones out" : "");
 	progress_clear(&show->progress);

@@ -164,7 +164,7 @@ def finds_what_lies_elsewhere(rig, ids):
         found = [json.loads(line) for line in run(rig, "show", f"elsewhere-{partition}", "--json")[0].splitlines()]
         assert [(entry["kind"], entry["partition"]) for entry in found] == [("scored", partition)]
     _, said = run(rig, "show", "nobody", expect=66)
-    assert 'no message has the key "nobody": ' in said
+    assert 'no message has the key "nobody": ' in said and "comes after some seconds: ask again" in said
     run(rig, "show", ids["good"], "--since", "1000000h")
     time.sleep(1.5)
     _, said = run(rig, "show", ids["misspelt"], "--since", "1s", expect=66)
