@@ -1,7 +1,7 @@
 // assayd for a program in Go: sends it an event, and reads what it found.
 //
 //	go run . produce generated-queries QUESTION SQL [TARGET]    prints the event_id
-//	go run . read scored-queries                                a line each: event_id, level, disposition, score; until Ctrl-C
+//	go run . read scored-queries                                a line each: event_id, level, disposition, score ("none": it has none); until Ctrl-C
 //	go run . read confidence-advisories level=VERY_LOW_CONFIDENCE    only those with that header; no other one is decoded
 //
 // KAFKA_BOOTSTRAP is the broker (localhost:9092). With SCHEMA_REGISTRY_URL events are Avro in Confluent's framing, else JSON; records
@@ -70,7 +70,7 @@ func (f *finding) String() string {
 	if f.AdvisoryID == "" {
 		level, action, score = f.Confidence.Level, f.Disposition.Action, f.Confidence.Overall
 	}
-	words := []string{"-", "-", "-", "-"}
+	words := []string{"none", "none", "none", "none"}
 	for i, text := range []*string{f.EventID, level, action} {
 		if text != nil {
 			words[i] = *text

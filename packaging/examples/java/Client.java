@@ -45,7 +45,7 @@ import org.apache.kafka.common.serialization.StringSerializer;
  * mvn -q compile dependency:copy-dependencies -DoutputDirectory=target/jars
  * alias client="java -cp 'target/classes:target/jars/*' Client"
  * client produce generated-queries 'QUESTION' 'SQL'    prints the event_id; the target may follow
- * client read scored-queries                           a line each: event_id, level, disposition, score; until Ctrl-C
+ * client read scored-queries                           a line each: event_id, level, disposition, score ("none": it has none); until Ctrl-C
  * client read confidence-advisories level=VERY_LOW_CONFIDENCE    only those with that header; no other one is decoded
  * </pre>
  *
@@ -146,7 +146,7 @@ public final class Client {
 
     private static String line(Object id, Object level, Object action, Object score) {
         Object shown = score instanceof Double number ? String.format(Locale.ROOT, "%.2f", number) : score;
-        return String.join(" ", Arrays.asList(id, level, action, shown).stream().map(fact -> fact == null ? "-" : fact.toString()).toList());
+        return String.join(" ", Arrays.asList(id, level, action, shown).stream().map(fact -> fact == null ? "none" : fact.toString()).toList());
     }
 
     private static String line(GenericRecord value) {

@@ -4,7 +4,8 @@
     ask.py --broker HOST:PORT --model-url http://HOST:PORT/v1 [--model NAME] QUESTION
 
 It asks a model (any OpenAI-compatible server; OPENAI_API_KEY if that wants one), publishes what it wrote, and waits for the
-scored record. assayd writes JSON here (wire_format = "json"). Needs confluent-kafka (Debian: python3-confluent-kafka).
+scored record. Exit status 0: the answer may be used; 1: it may not, or something failed, which standard error says then. assayd
+writes JSON here (wire_format = "json"). Needs confluent-kafka (Debian: python3-confluent-kafka).
 """
 
 import argparse

@@ -2,7 +2,7 @@
 """assayd for a program in Python: sends it an event, and reads what it found.
 
     client.py produce generated-queries QUESTION SQL [TARGET]    prints the event_id
-    client.py read scored-queries                                a line each: event_id, level, disposition, score; until Ctrl-C
+    client.py read scored-queries                                a line each: event_id, level, disposition, score ("none": it has none); until Ctrl-C
     client.py read confidence-advisories level=VERY_LOW_CONFIDENCE    only those with that header; no other one is decoded
 
 KAFKA_BOOTSTRAP is the broker (localhost:9092). With SCHEMA_REGISTRY_URL events are Avro in Confluent's framing, else JSON; records
@@ -82,7 +82,7 @@ def line(value):
         facts = (value["event_id"], value["level"], value["action"], value["value"])
     else:
         facts = (value["event_id"], value["confidence"]["level"], value["disposition"]["action"], value["confidence"]["overall"])
-    return " ".join("-" if fact is None else f"{fact:.2f}" if isinstance(fact, (int, float)) else str(fact) for fact in facts)
+    return " ".join("none" if fact is None else f"{fact:.2f}" if isinstance(fact, (int, float)) else str(fact) for fact in facts)
 
 
 def read(topic, wanted=None):

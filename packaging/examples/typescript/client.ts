@@ -2,7 +2,7 @@
 //
 //     npm install && npm run build
 //     node build/client.js produce generated-queries QUESTION SQL [TARGET]    prints the event_id
-//     node build/client.js read scored-queries    a line each: event_id, level, disposition, score; until Ctrl-C
+//     node build/client.js read scored-queries    a line each: event_id, level, disposition, score ("none": it has none); until Ctrl-C
 //     node build/client.js read confidence-advisories level=VERY_LOW_CONFIDENCE    only those with that header; no other one is decoded
 //
 // KAFKA_BOOTSTRAP is the broker (localhost:9092). With SCHEMA_REGISTRY_URL events are Avro in Confluent's framing, else JSON; records
@@ -132,7 +132,7 @@ function line(found: ScoredQuery | Advisory): string {
     "advisory_id" in found
       ? [found.level, found.action, found.value]
       : [found.confidence.level, found.disposition.action, found.confidence.overall];
-  return [found.event_id ?? "-", level ?? "-", action ?? "-", score?.toFixed(2) ?? "-"].join(" ");
+  return [found.event_id ?? "none", level ?? "none", action ?? "none", score?.toFixed(2) ?? "none"].join(" ");
 }
 
 async function decode(data: Buffer): Promise<unknown> {
