@@ -266,10 +266,15 @@ static unsigned answer_status_css(struct http_page *page, void *context)
 }
 
 static const struct http_route routes[] = {
-	{ "/metrics", answer_metrics },		{ "/healthz", answer_healthz },
-	{ "/readyz", answer_readyz },		{ "/status", answer_status },
-	{ "/status/live", answer_status_live }, { "/status.json", answer_status_json },
-	{ "/status.css", answer_status_css },	{ NULL, NULL },
+	{ "/metrics", answer_metrics },
+	{ "/healthz", answer_healthz },
+	{ "/readyz", answer_readyz },
+	{ "/status", answer_status },
+	{ "/status/live", answer_status_live },
+	{ "/status.json", answer_status_json },
+	{ "/status.css", answer_status_css },
+	{ "/", answer_status },
+	{ NULL, NULL },
 };
 
 /* ---- life ---- */

@@ -327,6 +327,9 @@ def test_the_status_page_is_plain_markup(busy):
     text = "".join(outline.texts)
     assert "</code><img src=x onerror=alert(1)>" in text and "<b onload='x'>&\\u202e" in text
     assert "Ready since" in " ".join(text.split())
+    policy = headers["Content-Security-Policy"]
+    headers, root = page_of(busy.daemon, "/")
+    assert headers["Content-Security-Policy"] == policy and "<strong>Ready</strong>" in root
     assert page_of(busy.daemon, "/status.css")[0]["Content-Type"] == "text/css; charset=utf-8"
     assert 'http-equiv="refresh"' in page_of(busy.daemon, "/status/live")[1] and 'http-equiv="refresh"' not in page
 
