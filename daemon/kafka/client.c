@@ -268,6 +268,8 @@ int32_t kafka_answering_broker(rd_kafka_t *client, int timeout_ms)
 	if (rd_kafka_metadata(client, 0, NULL, &metadata, timeout_ms) != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return -1;
 	int32_t broker = metadata->orig_broker_id;
+	if (broker < 0 && metadata->broker_cnt > 0)
+		broker = metadata->brokers[clock_monotonic_us() % metadata->broker_cnt].id;
 	rd_kafka_metadata_destroy(metadata);
 	return broker;
 }

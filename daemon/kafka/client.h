@@ -62,7 +62,8 @@ err_t kafka_no_answer(const struct kafka_settings *settings, int timeout_ms, con
 /* Whether the error passes by itself: a broker that is away, a coordinator that moves or is not there yet. */
 bool kafka_is_passing(rd_kafka_resp_err_t err);
 
-/* The number of a broker that answers within `timeout_ms`; < 0: none does. */
+/* The number of a broker that answers within `timeout_ms`, or where only an address of bootstrap_servers
+ * does, which has no number, that of any broker which it names; < 0: none does. */
 int32_t kafka_answering_broker(rd_kafka_t *client, int timeout_ms);
 
 /* Destroys the client, without a word to its group, within `timeout_ms`; NULL is fine. librdkafka may wait
