@@ -58,11 +58,14 @@ static void note_count(const struct look *look, uint64_t *kept, uint64_t now, co
 			     now - before > 1 ? " (several times)" : "");
 }
 
+/* None has been counted before the start: there is nothing to learn from a first look. */
 static void look_at_reloads(const struct look *look, const struct reloads *reloads)
 {
-	note_count(look, &look->watch->accepted, atomic_load(&reloads->accepted),
+	struct look always = *look;
+	always.tell = true;
+	note_count(&always, &look->watch->accepted, atomic_load(&reloads->accepted),
 		   "the configuration was loaded again");
-	note_count(look, &look->watch->refused, atomic_load(&reloads->refused),
+	note_count(&always, &look->watch->refused, atomic_load(&reloads->refused),
 		   "a configuration was refused");
 }
 

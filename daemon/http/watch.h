@@ -24,6 +24,6 @@ struct watch {
 void watch_readiness(struct watch *watch, int64_t now_ms, bool ready, bool stuck, const char *reason,
 		     struct changes *changes);
 
-/* What the parts say now. Their first look notes nothing. */
+/* What the parts say now. Their first look notes nothing but reloads, which are counted from the start. */
 void watch_parts(struct watch *watch, int64_t now_ms, const struct metrics_parts *parts,
 		 struct changes *changes);

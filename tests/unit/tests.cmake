@@ -190,6 +190,7 @@ unit_test(http/host WAITS COVERS http/host)
 unit_test(http/listen WAITS COVERS http/listen)
 unit_test(http/markup COVERS http/markup)
 unit_test(http/server THREADS WAITS COVERS http/server)
+unit_test(http/watch COVERS http/watch)
 
 unit_test(judge/cache WAITS COVERS judge/cache judge/digest_table)
 unit_test(judge/crowd PLAIN WAITS COVERS judge/dispatcher)
