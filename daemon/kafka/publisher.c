@@ -14,8 +14,6 @@ enum {
 	MAX_DELAYED_LETTERS = 3,
 	RIGHT_MS = 20000, /* between attempts for want of a right */
 	STOP_SLACK_MS = 500,
-	LINGER_MIN_MS = 10,
-	LINGER_RATIO = 3, /* to what a transaction takes */
 };
 
 /* What transactions of offsets, of events and of dead letters need. */
@@ -34,10 +32,9 @@ struct publisher {
 	struct assignment *_Atomic passed; /* its prefixes are to be committed; NULL: none */
 	bool failed;			   /* everything is discarded */
 	bool full;			   /* the last transaction had no room for more */
-	int64_t ended_us, lasted_us; /* of the last transaction: when it did (monotonic), and for how long */
-	struct list waiting;	     /* taken from `ready`, not in a transaction */
-	struct list joined;	     /* in the open transaction */
-	struct list suspects;	     /* were in a transaction in which messages were refused */
+	struct list waiting;		   /* taken from `ready`, not in a transaction */
+	struct list joined;		   /* in the open transaction */
+	struct list suspects;		   /* were in a transaction in which messages were refused */
 	size_t suspects_batch;
 	struct list letters; /* dead letters while their topic does not take them: apart from all others */
 	struct backoff letters_backoff;
@@ -396,11 +393,8 @@ static bool transact(struct publisher *publisher, struct list *from, size_t most
 		assignment_unref(assignment);
 		return false;
 	}
-	int64_t began_us = clock_monotonic_us();
 	enum transaction_outcome outcome =
 		transaction_run(&publisher->transactor, &publisher->joined, assignment);
-	publisher->ended_us = clock_monotonic_us();
-	publisher->lasted_us = publisher->ended_us - began_us;
 	assignment_end(assignment, outcome == OUTCOME_OK);
 	assignment_unref(assignment);
 	if (outcome == OUTCOME_OK) {
@@ -477,18 +471,6 @@ static void take_ready(struct publisher *publisher)
 	}
 }
 
-/* Transactions of a trickle take up a quarter of the time at most, and what comes alone waits for nobody. */
-static int64_t remaining_linger_ms(const struct publisher *publisher)
-{
-	int64_t most_us = INT64_C(1000) * publisher->settings->transaction_linger_ms;
-	int64_t least_us = INT64_C(1000) * LINGER_MIN_MS;
-	int64_t linger_us = LINGER_RATIO * publisher->lasted_us;
-	linger_us = linger_us < least_us ? least_us : linger_us;
-	linger_us = linger_us > most_us ? most_us : linger_us;
-	int64_t remaining_us = publisher->ended_us + linger_us - clock_monotonic_us();
-	return remaining_us > 0 ? (remaining_us + 999) / 1000 : 0;
-}
-
 /* Under load the time that a transaction takes fills the next one; only a trickle is waited for. */
 static void collect(struct publisher *publisher)
 {
@@ -496,7 +478,7 @@ static void collect(struct publisher *publisher)
 	    queue_wait(&publisher->ready, 1, IDLE_MS) > 0 && !publisher->full &&
 	    atomic_load(&publisher->transactor.stop_at_us) == 0)
 		queue_wait(&publisher->ready, publisher->settings->transaction_max_events,
-			   remaining_linger_ms(publisher));
+			   publisher->settings->transaction_linger_ms);
 	take_ready(publisher);
 	if (!list_empty(&publisher->letters) || may_not_write_letters(publisher))
 		set_letters_apart(publisher, &publisher->waiting);
