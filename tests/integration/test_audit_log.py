@@ -322,9 +322,10 @@ def test_a_topic_is_verified_with_and_without_the_database(signed):
     # both may sign: who trusts either verifies
     assert verified(log, "--key", other, "--key", log.key)[0] == 0
     # older records go, the leaves stay
+    gone = sum(message.partition() == 0 and message.offset() < 100 for message in log.rig.kafka.read(log.rig.topics.scored, 1200))
     log.rig.kafka.delete_records(log.rig.topics.scored, 0, 100)
     status, parts = verified(log)
-    assert status == 0 and parts[0]["leaves_gone"] == 100 and not parts[0]["from_records_alone"]
+    assert status == 0 and parts[0]["leaves_gone"] == gone and not parts[0]["from_records_alone"]
     status, parts = verified(log, "--no-database")
     assert status == DIFFERS and parts[1]["verified"] and "nothing can be verified" in parts[0]["differences"][0]["text"]
     # a database that was set back is found by the checkpoints elsewhere
