@@ -22,8 +22,8 @@
  *
  * Events wait (registry_await) within limits of number, bytes and time, and each of their partitions within
  * the number of gaps that its completion map can hold. Only while an answer is awaited for the first time
- * more may wait, until a request fails or for as long as one may last (registry_patience.h): what holds their
- * credits holds up whatever else comes for so long.
+ * more may wait, until the request for it fails or for as long as one may last (registry_patience.h): what
+ * holds their credits holds up whatever else comes for so long. A request that ended for another is none.
  */
 #pragma once
 
