@@ -318,6 +318,7 @@ static void check_memory(const struct config *config, const struct unit *unit, s
 			 struct findings *findings)
 {
 	int64_t events = config->pipeline.max_in_flight_bytes, workers = 0;
+	int64_t analyses = config->pipeline.analysis_cache_bytes;
 	int64_t verdicts = 0;
 	size_t count;
 	const struct config_judge *judges = config_judges(config, &count);
@@ -325,19 +326,22 @@ static void check_memory(const struct config *config, const struct unit *unit, s
 		verdicts += judges[i].cache_bytes;
 	for (size_t i = 0; i < config->targets_count; i++)
 		workers += config->targets[i].connections * worker_bytes(&config->targets[i]);
-	if (events + verdicts + workers + REST_BYTES <= unit->memory_max)
+	int64_t needed = events + analyses + verdicts + workers + REST_BYTES;
+	if (needed <= unit->memory_max)
 		return;
 	warn(findings,
 	     arena_printf(
 		     arena,
 		     "MemoryMax is %lld MiB, and at most %lld may be needed: events in flight %lld "
-		     "(pipeline.max_in_flight_bytes), verdicts %lld (%s.cache_bytes), worker processes "
+		     "(pipeline.max_in_flight_bytes), analyses %lld (pipeline.analysis_cache_bytes), "
+		     "verdicts %lld "
+		     "(%s.cache_bytes), worker processes "
 		     "%lld (connections, each 2 × max_result_bytes and truth_cache_bytes), all else %lld; "
 		     "lower these, or raise MemoryMax",
-		     (long long)(unit->memory_max / MIB),
-		     (long long)((events + verdicts + workers + REST_BYTES) / MIB), (long long)(events / MIB),
-		     (long long)(verdicts / MIB), config->judges_count > 0 ? "judges" : "judge",
-		     (long long)(workers / MIB), (long long)(REST_BYTES / MIB)));
+		     (long long)(unit->memory_max / MIB), (long long)(needed / MIB),
+		     (long long)(events / MIB), (long long)(analyses / MIB), (long long)(verdicts / MIB),
+		     config->judges_count > 0 ? "judges" : "judge", (long long)(workers / MIB),
+		     (long long)(REST_BYTES / MIB)));
 }
 
 /* Without one, catalogs and the judge's budget of the day end with the process. */

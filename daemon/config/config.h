@@ -312,6 +312,7 @@ struct config_pipeline {
 	int64_t workers;
 	int64_t max_in_flight;
 	int64_t max_in_flight_bytes;
+	int64_t analysis_cache_bytes;
 	int64_t drain_timeout_ms;
 	const char *state_directory; /* or NULL: nothing is kept */
 };

@@ -12,7 +12,7 @@
 #include "event/truths.h"
 #include "score/semantic.h"
 #include "score/technical.h"
-#include "sql/dialects.h"
+#include "sql/analysis_cache.h"
 #include "sql/sort_keys.h"
 
 #include <inttypes.h>
@@ -182,18 +182,23 @@ static struct sql_request request_of(const struct record_facts *facts, str_t sql
 	};
 }
 
-static void analyse_sql(struct record_facts *facts, str_t sql, struct sql_analysis *ret_analysis)
+static void analyse_sql(struct record_facts *facts, str_t sql, struct analysis_cache *analyses,
+			struct sql_analysis *ret_analysis)
 {
 	const struct sql_request request = request_of(facts, sql);
-	sql_analyse(&request, facts->arena, ret_analysis);
+	analysis_cache_analyse(analyses, &request, facts->arena, ret_analysis);
 }
 
-static void analyse_truths(struct record_facts *facts)
+/* A truth that is written as the query is shares its analysis, which nobody changes. */
+static void analyse_truths(struct record_facts *facts, struct analysis_cache *analyses)
 {
 	struct record_analysis *analysis = &facts->analysis;
 	truths_take(facts);
 	for (size_t i = 0; i < analysis->truth_queries_count; i++)
-		analyse_sql(facts, analysis->truth_texts[i], &analysis->truths[i]);
+		if (str_equal(analysis->truth_texts[i], facts->query->sql))
+			analysis->truths[i] = analysis->sql;
+		else
+			analyse_sql(facts, analysis->truth_texts[i], analyses, &analysis->truths[i]);
 }
 
 /* ---- technical confidence ---- */
@@ -438,9 +443,9 @@ err_t event_analyse(struct event *event, struct err_detail *detail)
 	take_shares(facts);
 	flag_symbols(facts);
 	choose_target(facts, context);
-	analyse_sql(facts, facts->query->sql, &facts->analysis.sql);
-	analyse_truths(facts);
-	candidates_analyse(facts);
+	analyse_sql(facts, facts->query->sql, context->analyses, &facts->analysis.sql);
+	analyse_truths(facts, context->analyses);
+	candidates_analyse(facts, context->analyses);
 	score_technical(facts, context);
 	int64_t analysed_us = clock_monotonic_us();
 	score_retrieval(facts);

@@ -1,7 +1,7 @@
 #include "event/candidates.h"
 
 #include "score/agreement.h"
-#include "sql/dialects.h"
+#include "sql/analysis_cache.h"
 
 /* The texts of one meaning; NULL: there is none yet. */
 static struct record_meaning *find_meaning(const struct record_analysis *analysis, str_t form)
@@ -32,7 +32,7 @@ static void count_meaning(struct record_facts *facts, const struct sql_analysis 
 }
 
 /* Leaves nothing of the analysis in the event's arena but what a meaning keeps. */
-static void analyse_candidate(struct record_facts *facts, str_t text)
+static void analyse_candidate(struct record_facts *facts, str_t text, struct analysis_cache *analyses)
 {
 	const struct record_analysis *analysis = &facts->analysis;
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
@@ -44,11 +44,11 @@ static void analyse_candidate(struct record_facts *facts, str_t text)
 		.catalog = analysis->catalog,
 		.policy = analysis->target ? &analysis->target->policy : NULL,
 	};
-	sql_analyse(&request, arena, &sql);
+	analysis_cache_analyse(analyses, &request, arena, &sql);
 	count_meaning(facts, &sql);
 }
 
-void candidates_analyse(struct record_facts *facts)
+void candidates_analyse(struct record_facts *facts, struct analysis_cache *analyses)
 {
 	struct record_analysis *analysis = &facts->analysis;
 	const struct candidate *candidates = facts->query->candidates;
@@ -69,7 +69,7 @@ void candidates_analyse(struct record_facts *facts)
 		if (str_equal(candidates[i].sql, facts->query->sql))
 			count_meaning(facts, &analysis->sql);
 		else
-			analyse_candidate(facts, candidates[i].sql);
+			analyse_candidate(facts, candidates[i].sql, analyses);
 	}
 	if (str_present(analysis->sql.canonical))
 		analysis->agreement =

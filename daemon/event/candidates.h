@@ -7,10 +7,12 @@
 
 #include "event/record/facts.h"
 
+struct analysis_cache;
+
 /* Analyses them beside the answer, which has been, and leaves their share by meaning and those that differ
  * from the answer. The share counts as confidence until candidates_settle. More than AGREEMENT_CANDIDATES_MAX
- * are an error of the event. Does nothing for fewer than two. */
-void candidates_analyse(struct record_facts *facts);
+ * are an error of the event. Does nothing for fewer than two. The cache (or NULL) may have their analyses. */
+void candidates_analyse(struct record_facts *facts, struct analysis_cache *analyses);
 
 /* What the target is to run of them: none, or those that mean something else than the answer and are proven
  * reads. */

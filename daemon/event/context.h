@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+struct analysis_cache;
 struct archive;
 struct catalog;
 struct codec;
@@ -25,6 +26,7 @@ struct event_context {
 	struct targets *targets;	   /* or NULL: none is configured */
 	struct judge *judge;		   /* or NULL, likewise */
 	struct catalog *default_catalog;   /* of events without a target, or NULL */
+	struct analysis_cache *analyses;   /* of texts that came before, or NULL: none are kept */
 	struct rate_limiter *rate_limiter; /* of advisories */
 	struct outages *outages;	   /* of targets */
 	struct query_times *query_times;   /* of generated queries that were run */

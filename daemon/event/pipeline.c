@@ -54,6 +54,11 @@ void pipeline_reload(struct pipeline *pipeline, const struct config *config)
 	config_unref(old);
 }
 
+struct analysis_cache_statistics pipeline_analyses(struct pipeline *pipeline)
+{
+	return analysis_cache_statistics(pipeline->context.analyses);
+}
+
 struct event_metrics *pipeline_event_metrics(struct pipeline *pipeline)
 {
 	return &pipeline->event_metrics;
@@ -364,6 +369,7 @@ struct pipeline *pipeline_start(const struct pipeline_options *options)
 		.models = options->models,
 		.archive = options->archive,
 		.default_catalog = options->default_catalog ? catalog_ref(options->default_catalog) : NULL,
+		.analyses = analysis_cache_new((size_t)options->config->pipeline.analysis_cache_bytes),
 		.rate_limiter = rate_limiter_new(),
 		.outages = outages_new(),
 		.query_times = query_times_new(),
@@ -406,6 +412,7 @@ void pipeline_stop(struct pipeline *pipeline)
 	incidents_free(pipeline->context.incidents);
 	event_metrics_segments_free(pipeline->event_metrics.segments);
 	recent_free(pipeline->event_metrics.recent);
+	analysis_cache_free(pipeline->context.analyses);
 	rate_limiter_free(pipeline->context.rate_limiter);
 	outages_free(pipeline->context.outages);
 	query_times_free(pipeline->context.query_times);

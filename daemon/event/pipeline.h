@@ -9,6 +9,7 @@
 #pragma once
 
 #include "event/event.h"
+#include "sql/analysis_cache.h"
 
 struct archive;
 struct pipeline;
@@ -79,6 +80,9 @@ struct pipeline_statistics {
 
 /* Any thread. */
 void pipeline_statistics(struct pipeline *pipeline, struct pipeline_statistics *ret_statistics);
+
+/* Of the texts that were analysed. Any thread. */
+struct analysis_cache_statistics pipeline_analyses(struct pipeline *pipeline);
 
 /* What became of the events whose outputs were committed; lives as long as the pipeline. */
 struct event_metrics *pipeline_event_metrics(struct pipeline *pipeline);

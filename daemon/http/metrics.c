@@ -231,6 +231,15 @@ static void write_steps(struct exposition *out, const struct pipeline_statistics
 	}
 }
 
+static void write_analyses(struct exposition *out, struct pipeline *pipeline)
+{
+	const struct analysis_cache_statistics analyses = pipeline_analyses(pipeline);
+	begin(out, METRIC_ANALYSES);
+	exposition_count(out, analyses.hits, LABELS({ "cache", "hit" }));
+	exposition_count(out, analyses.misses, LABELS({ "cache", "miss" }));
+	exposition_one_count(out, METRIC_ANALYSES_BYTES, analyses.bytes);
+}
+
 static void write_events(struct exposition *out, struct pipeline *pipeline, struct calibrator *calibrator,
 			 const struct judge *judge)
 {
@@ -242,6 +251,7 @@ static void write_events(struct exposition *out, struct pipeline *pipeline, stru
 	write_codes(out, METRIC_DEAD_LETTERS, "reason", event_metrics->dead, ERR_DISPOSITION_DEAD_LETTER);
 	write_steps(out, &statistics);
 	write_durations(out, event_metrics);
+	write_analyses(out, pipeline);
 	write_findings(out, event_metrics);
 	write_segments(out, event_metrics->segments);
 	write_advisories(out, event_metrics, calibrator);

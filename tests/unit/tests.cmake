@@ -256,6 +256,7 @@ unit_test(score/semantic COVERS score/semantic)
 unit_test(score/technical COVERS score/technical)
 
 unit_test(sql/analysis COVERS sql/dialects sql/findings/* sql/postgresql/front_end)
+unit_test(sql/analysis_cache THREADS COVERS sql/analysis_cache)
 unit_test(sql/bomb_limits COVERS sql/query/bombs sql/query/sizes sql/postgresql/safety/bombs)
 unit_test(sql/conformance COVERS sql/query/*)
 unit_test(sql/gate_limits COVERS sql/lex/gate sql/redact)

@@ -1,5 +1,7 @@
 #include "sql/catalog/internal.h"
 
+static _Atomic uint64_t last_serial;
+
 void catalog_begin(struct catalog_builder *builder, enum sql_dialect dialect)
 {
 	struct arena *arena = arena_new();
@@ -7,6 +9,7 @@ void catalog_begin(struct catalog_builder *builder, enum sql_dialect dialect)
 	catalog->self = catalog;
 	catalog->arena = arena;
 	catalog->dialect = dialect;
+	catalog->serial = atomic_fetch_add_explicit(&last_serial, 1, memory_order_relaxed) + 1;
 	catalog->references = ARENA_NEW(arena, atomic_size_t);
 	atomic_init(catalog->references, 1);
 	*builder = (struct catalog_builder){ .catalog = catalog, .arena = arena, .scratch = arena_new() };

@@ -17,6 +17,11 @@ void catalog_unref(struct catalog *catalog)
 		arena_free(catalog->arena);
 }
 
+uint64_t catalog_serial(const struct catalog *catalog)
+{
+	return catalog->serial;
+}
+
 const char *catalog_digest(const struct catalog *catalog)
 {
 	return catalog->digest;

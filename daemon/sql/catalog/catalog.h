@@ -40,6 +40,10 @@ extern const char CATALOG_QUERY_MYSQL[];
 struct catalog *catalog_ref(const struct catalog *catalog);
 void catalog_unref(struct catalog *catalog);
 
+/* Another one for every catalog that was compiled in this process, from 1 on: says which it was after it is
+ * gone. */
+uint64_t catalog_serial(const struct catalog *catalog);
+
 /* SHA-256 of the content, in hexadecimal: equal catalogs have equal digests wherever they were compiled. */
 const char *catalog_digest(const struct catalog *catalog);
 

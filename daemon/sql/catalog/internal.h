@@ -50,6 +50,7 @@ struct catalog {
 	atomic_size_t *references; /* apart, so that the catalog itself is never written to */
 	const struct catalog *base;
 	enum sql_dialect dialect;
+	uint64_t serial;
 	str_t gap;			  /* or absent */
 	const char **extension_relations; /* that are missing, lists of names with spaces between */
 	size_t extension_relations_count;
