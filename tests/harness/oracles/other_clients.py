@@ -116,24 +116,40 @@ def java():
     return {"client": [*command, "Client"], "matrix": [*command, "Matrix"]}
 
 
-def go():
-    program, source = _program("go", "/usr/local/go/bin"), EXAMPLES / "go"
+def _go_module(name, files, arrange, *packages):
+    """The folder of the programs that Go makes of a module, whose go.mod is the first file."""
+    program = _program("go", "/usr/local/go/bin")
     environment = {"GOTOOLCHAIN": "local", "GOFLAGS": "-trimpath", "GOWORK": "off"}
-    wanted = re.search(r"^go (\d+)\.(\d+)", (source / "go.mod").read_text(), re.MULTILINE)
+    wanted = re.search(r"^go (\d+)\.(\d+)", files[0].read_text(), re.MULTILINE)
     version = subprocess.run([program, "env", "GOVERSION"], capture_output=True, text=True, check=False, timeout=60, env={**os.environ, **environment}).stdout
     numbers = re.match(r"go(\d+)\.(\d+)", version)
     if not numbers or tuple(map(int, numbers.groups())) < tuple(map(int, wanted.groups())):
         raise Unavailable(f"Go is too old: {version.strip() or 'of unknown version'}")
 
     def make(folder):
-        (folder / "matrix").mkdir()
-        (folder / "matrix.go").rename(folder / "matrix/main.go")
+        arrange(folder)
         _run("Go", program, "mod", "download", cwd=folder, fetching=True, **environment)
         _run("go vet", program, "vet", "./...", cwd=folder, fetching=False, **environment)
-        _run("go build", program, "build", "-o", "bin/", ".", "./matrix", cwd=folder, fetching=False, **environment)
+        _run("go build", program, "build", "-o", "bin/", *packages, cwd=folder, fetching=False, **environment)
 
-    folder = _made("clients-go", [source / "go.mod", source / "go.sum", source / "main.go", MATRIX / "matrix.go"], make)
-    return {"client": [str(folder / "bin/client")], "matrix": [str(folder / "bin/matrix")]}
+    return _made(name, files, make) / "bin"
+
+
+def go():
+    def arrange(folder):
+        (folder / "matrix").mkdir()
+        (folder / "matrix.go").rename(folder / "matrix/main.go")
+
+    source = EXAMPLES / "go"
+    programs = _go_module("clients-go", [source / "go.mod", source / "go.sum", source / "main.go", MATRIX / "matrix.go"], arrange, ".", "./matrix")
+    return {"client": [str(programs / "client")], "matrix": [str(programs / "matrix")]}
+
+
+def go_program(name, source):
+    """The program that Go makes of the module of a folder, which calls it the same; PostgreSQL's parser takes a C compiler, and minutes."""
+    _program("cc")
+    programs = _go_module(name, [source / "go.mod", source / "go.sum", *sorted(source.glob("*.go"))], lambda folder: None, ".")
+    return programs / name
 
 
 def python(interpreter):

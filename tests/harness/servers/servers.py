@@ -126,10 +126,13 @@ class Kafka(Server):
             result.result(90)
         self._await(lambda: self._is_there(name, partitions), f"the new partitions of {name}")
 
+    def delete_topics(self, names):
+        for result in self._admin.delete_topics(names, operation_timeout=60).values():
+            result.result(90)
+
     def recreate_topic(self, name, partitions, **config):
         """Deletes a topic and makes it again, empty."""
-        for result in self._admin.delete_topics([name], operation_timeout=60).values():
-            result.result(90)
+        self.delete_topics([name])
         self._await(lambda: name not in self._admin.list_topics(timeout=90).topics, f"the end of {name}")
         self.create_topics([name], partitions, **config)
 
