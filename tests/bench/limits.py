@@ -1,0 +1,118 @@
+"""What one instance makes of its machine, its memory and a judge that has no time: tests/bench/throughput's options --instances, --memory and
+--judge-saturated."""
+
+import contextlib
+import os
+import pathlib
+import subprocess
+import sys
+
+import rooms  # noqa: F401
+import events
+from measuring import Bars, drain, fill, machine, make_daemon, outputs, ratios, spread
+from servers import Postgres
+from typical import Sized, Typical
+
+ENCODERS = {"avro": events.encode, "json": events.encode_json}
+ONE_LEAST, WORKERS_LEAST, SATURATED_LEAST = 0.9, 1.5, 0.9
+PROCESSORS_FOR_WORKERS = 4  # two for the workers, and the broker needs its own
+MAX_IN_FLIGHT_BYTES = 64 * 1024 * 1024  # pipeline.max_in_flight_bytes as it is set
+MEMORY_MOST_MIB = (64 * 1000 * 1000 + 2.5 * MAX_IN_FLIGHT_BYTES) / 1024 / 1024
+BACKLOGS = {500: 50_000, 2000: 40_000, 40_000: 4_000, 500_000: 400}  # size of an event in bytes, events: 25 MB and more
+JUDGE = pathlib.Path(__file__).resolve().parent / "judge_server.py"
+JUDGE_MS = 1000
+
+
+def wire(form):
+    return {"wire_format": "json"} if form == "json" else {}
+
+
+def together(kafka, name, mark, form, count, instances, **groups):
+    """So many instances of one group drain a backlog."""
+    topics = outputs(kafka, name + mark)
+    with contextlib.ExitStack() as stack:
+        daemons = [stack.enter_context(contextlib.closing(make_daemon(
+            kafka, name, f"{mark}-{place}", topics=topics, kafka_more={"group_id": name + mark, **wire(form)}, **groups))) for place in range(instances)]
+        for daemon in daemons:
+            daemon.start(ready_timeout=None)
+        for daemon in daemons:
+            daemon.wait_ready()
+        return drain(kafka, topics["scored_topic"], count, *(daemon.pid for daemon in daemons))
+
+
+def rounds_of(arguments, ways):
+    """Runs the ways, {name: run(mark)}, in turns; their results, printed."""
+    results = {way: [] for way in ways}
+    for number in range(arguments.rounds):
+        turns = list(ways.items())
+        for way, run in turns[number % len(turns):] + turns[:number % len(turns)]:
+            done = run(f"-{number}-{way.replace(' ', '-')}")
+            results[way].append(done)
+            print(f"round {number + 1}  {way:16} {done.rate:10,.0f} events/s  {done.cpu_us:8.1f} µs CPU an event  {done.memory_mib:5.0f} MiB", flush=True)
+    for way, done in results.items():
+        print(f"median   {way:16} {spread([each.rate for each in done], '{:,.0f}'):>28} events/s  {spread([each.cpu_us for each in done]):>24} µs CPU an event")
+    print(f"machine  load {os.getloadavg()[0]:.1f} at the end")
+    return {way: [each.rate for each in done] for way, done in results.items()}
+
+
+def compare_instances(kafka, arguments):
+    """One instance against two of the same group, and one worker against two."""
+    print(f"machine  {machine()}")
+    name = f"bench-{os.getpid()}"
+    typical = Typical(ENCODERS[arguments.format])
+    fill(kafka, f"{name}.input", arguments.events, typical.message)
+    print(f"events   {arguments.events:,} in {arguments.format}, {typical.size_bytes:,} bytes each", flush=True)
+
+    def way(instances, **pipeline):
+        return lambda mark: together(kafka, name, mark, arguments.format, arguments.events, instances, pipeline=pipeline)
+
+    rates = rounds_of(arguments, {"one instance": way(1), "two instances": way(2), "one worker": way(1, workers=1)})
+    bars = Bars()
+    bars.hold("events a second: one instance / two", ratios(rates["one instance"], rates["two instances"]), least=ONE_LEAST)
+    bars.hold("events a second: two workers / one", ratios(rates["one instance"], rates["one worker"]), least=WORKERS_LEAST,
+              judged=os.cpu_count() >= PROCESSORS_FOR_WORKERS)
+    return bars.kept
+
+
+def compare_memory(kafka, arguments):
+    """The most memory that draining a backlog takes, for events of several sizes, in both formats, with calibration and without."""
+    postgres, bars = Postgres(), Bars()
+    try:
+        for size, count in BACKLOGS.items():
+            for form, encoder in ENCODERS.items():
+                name = f"bench-{os.getpid()}-{size}-{form}"
+                sized = Sized(size, encoder)
+                fill(kafka, f"{name}.input", count, sized.message)
+                for counted in (False, True):
+                    mark = "-counted" if counted else "-alone"
+                    database = (name + mark).replace("-", "_")
+                    postgres.new_database(database)
+                    groups = {"calibration": {"dsn": postgres.dsn(database)}} if counted else {}
+                    with contextlib.closing(make_daemon(kafka, name, mark, kafka_more=wire(form), log={"level": "notice"},
+                                                        pipeline={"max_in_flight_bytes": MAX_IN_FLIGHT_BYTES}, **groups)) as daemon:
+                        daemon.start()
+                        done = drain(kafka, f"{name}{mark}.scored", count, daemon.pid, counting=daemon if counted else None)
+                    bars.hold(f"MiB: {count:,} {form} of {sized.size_bytes:,} bytes{', counted' if counted else ''}", [done.memory_mib], most=round(MEMORY_MOST_MIB))
+                kafka.delete_topics([f"{name}.input", *(f"{name}-{mark}.{kind}" for mark in ("alone", "counted") for kind in ("scored", "advisory", "dead_letter"))])
+        return bars.kept
+    finally:
+        postgres.stop()
+
+
+def compare_saturated_judge(kafka, arguments):
+    """A judge whose answers take a second and who has 64 calls in flight, beside none."""
+    print(f"machine  {machine()}")
+    name = f"bench-{os.getpid()}"
+    fill(kafka, f"{name}.input", arguments.events, Typical().message)
+
+    def way(**groups):
+        return lambda mark: together(kafka, name, mark, "avro", arguments.events, 1, **groups)
+
+    with subprocess.Popen([sys.executable, JUDGE, str(JUDGE_MS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        judge = {"provider": "openai", "base_url": f"http://127.0.0.1:{int(server.stdout.readline())}/v1", "model": "m",
+                 "max_in_flight": 64, "when_saturated": "skip"}
+        rates = rounds_of(arguments, {"no judge": way(), "saturated judge": way(judge=judge)})
+        server.stdin.close()
+    bars = Bars()
+    bars.hold("events a second: saturated judge / none", ratios(rates["saturated judge"], rates["no judge"]), least=SATURATED_LEAST)
+    return bars.kept
