@@ -30,9 +30,12 @@ def peak_mib(pid):
 
 
 def machine():
-    """A line about it; the load tells whether others use it, too."""
+    """A line about it; the load tells whether others use it, too, and what that does."""
     models = [line.partition(":")[2].strip() for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if line.startswith("model name")]
-    return f"{os.cpu_count()} processors ({models[0] if models else platform.machine()}), the broker on them, too; load {os.getloadavg()[0]:.1f}"
+    load, busy = os.getloadavg()[0], ""
+    if load > os.cpu_count() / 2:
+        busy = ": OTHERS USE THEM, which costs a bare copy more than anybody else, so that ratios to it look too good, and makes rates chance"
+    return f"{os.cpu_count()} processors ({models[0] if models else platform.machine()}), the broker on them, too; load {load:.1f}{busy}"
 
 
 def fill(kafka, topic, count, message):
