@@ -54,8 +54,9 @@ struct engine {
 	err_t (*open)(const struct worker_settings *settings, void **ret_session, struct err_detail *detail);
 	void (*close)(void *session);
 
-	/* Starts a read-only transaction that holds its snapshot when this returns. ERR_TARGET_BUSY (locks,
-	 * resources), ERR_TARGET_LOST or ERR_TARGET_UNAVAILABLE; `end` follows all the same. */
+	/* Starts a read-only transaction, of which all runs see one snapshot: that of now, or of the first of
+	 * them, with which an engine may start it. ERR_TARGET_BUSY (locks, resources), ERR_TARGET_LOST or
+	 * ERR_TARGET_UNAVAILABLE; `end` follows all the same. */
 	err_t (*begin)(void *session, struct err_detail *detail);
 
 	/* Runs one statement in the transaction and fetches its result within the limits set in
@@ -76,8 +77,9 @@ struct engine {
 	 */
 	err_t (*run)(void *session, str_t sql, struct query_run *run, struct err_detail *detail);
 
-	/* Ends the transaction and wipes what the queries may have left in the session. Also without one,
-	 * when begin has failed, and when the session is lost. */
+	/* Ends the transaction and wipes what the queries may have left in the session, without waiting for
+	 * it where the next begin does. Also without one, when begin has failed, and when the session is
+	 * lost. */
 	void (*end)(void *session);
 
 	/* Whether the session can still be used. Says false once it is lost; asked between statements. */

@@ -33,7 +33,9 @@ struct postgresql_fetch {
 	struct query_run *run;
 	enum fetch_phase phase;
 	int64_t deadline_us;
+	size_t before;	/* results of statements of ours that come before those of the query */
 	bool described; /* the columns are known */
+	bool ended;	/* the query has no more results */
 	err_t target_error;
 	struct err_detail *detail;
 };
@@ -219,8 +221,9 @@ static void take_result(struct postgresql_fetch *fetch, const PGresult *result)
 		query_failed(fetch, QUERY_FAILED, STR("COPY is not a query"));
 		fetch->session->abandoned = true;
 		break;
-	default:
+	default: /* what it did instead is not known, unless it is empty */
 		query_failed(fetch, QUERY_FAILED, STR("the statement returns no result"));
+		fetch->session->abandoned |= PQresultStatus(result) != PGRES_EMPTY_QUERY;
 	}
 }
 
@@ -252,40 +255,61 @@ static void give_up(struct postgresql_fetch *fetch)
 			err_fail(fetch->detail, ERR_TARGET_LOST, "the server does not end the query");
 }
 
+/* A statement of ours has failed: the query was not run. */
+static void take_failed_before(struct postgresql_fetch *fetch, const PGresult *result)
+{
+	const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+	err_t err = sqlstate ? error_of_target(sqlstate) : ERR_OK;
+	fetch->session->abandoned = true;
+	fetch->target_error = postgresql_session_fail(fetch->session, err ? err : ERR_TARGET_LOST,
+						      PQresultErrorMessage(result), fetch->detail);
+}
+
+/* Each of them has one result, and NULL behind it. */
+static void take_before(struct postgresql_fetch *fetch, const PGresult *result)
+{
+	if (!result)
+		fetch->before--;
+	else if (PQresultStatus(result) != PGRES_COMMAND_OK)
+		take_failed_before(fetch, result);
+	if (fetch->before == 0)
+		PQsetSingleRowMode(fetch->session->connection);
+}
+
+/* The last result of what was sent is PGRES_PIPELINE_SYNC, behind the NULL of the query. False: it was that,
+ * or none of use follows. */
+static bool take_next(struct postgresql_fetch *fetch, const PGresult *result)
+{
+	struct postgresql_session *session = fetch->session;
+	bool synced = result && PQresultStatus(result) == PGRES_PIPELINE_SYNC;
+	if (fetch->ended && synced)
+		postgresql_session_sent(session);
+	else if (fetch->ended || synced)
+		session->abandoned = true;
+	if (fetch->ended || synced)
+		return false;
+	if (fetch->before > 0)
+		take_before(fetch, result);
+	else if (result)
+		take_result(fetch, result);
+	else
+		fetch->ended = true;
+	bool lost = PQstatus(session->connection) != CONNECTION_OK;
+	return !lost && !(session->abandoned && fetch->phase == FETCH_RUNNING);
+}
+
 static void fetch_all(struct postgresql_fetch *fetch)
 {
-	PGconn *connection = fetch->session->connection;
-	while (wait_for_result(fetch)) {
-		PGresult *result = PQgetResult(connection);
-		if (!result)
+	bool more = true;
+	while (more) {
+		if (!wait_for_result(fetch)) {
+			give_up(fetch);
 			return;
-		take_result(fetch, result);
+		}
+		PGresult *result = PQgetResult(fetch->session->connection);
+		more = take_next(fetch, result);
 		PQclear(result);
-		if (fetch->session->abandoned && fetch->phase == FETCH_RUNNING)
-			return;
 	}
-	give_up(fetch);
-}
-
-static err_t send_query(const struct postgresql_session *session, str_t sql, struct err_detail *detail)
-{
-	if (!PQsendQueryParams(session->connection, sql.ptr, 0, NULL, NULL, NULL, NULL, 0))
-		return postgresql_session_fail_lost(session, detail);
-	PQsetSingleRowMode(session->connection);
-	return ERR_OK;
-}
-
-/* After an error or a cancel the transaction goes on from the savepoint, with the snapshot that it had. */
-static err_t after_query(struct postgresql_session *session, struct err_detail *detail)
-{
-	if (!postgresql_session_usable(session))
-		return ERR_OK;
-	PGTransactionStatusType status = PQtransactionStatus(session->connection);
-	if (status == PQTRANS_INERROR)
-		return postgresql_session_execute(session, "ROLLBACK TO SAVEPOINT " PG_SAVEPOINT, detail);
-	if (status != PQTRANS_INTRANS) /* the statement ended our transaction */
-		session->abandoned = true;
-	return ERR_OK;
 }
 
 static err_t postgresql_engine_run(void *pointer, str_t sql, struct query_run *run, struct err_detail *detail)
@@ -293,18 +317,17 @@ static err_t postgresql_engine_run(void *pointer, str_t sql, struct query_run *r
 	struct postgresql_session *session = postgresql_session_of(pointer);
 	int64_t limit_ms = engine_run_limit_ms(run, session->statement_timeout_ms) + CLIENT_TIMER_SLACK_MS;
 	int64_t start_us = clock_monotonic_us();
-	err_t err = send_query(session, sql, detail);
+	struct postgresql_fetch fetch = {
+		.session = session, .run = run, .deadline_us = start_us + limit_ms * 1000, .detail = detail
+	};
+	err_t err = postgresql_session_send(session, sql, &fetch.before, detail);
 	if (err)
 		return err;
-	struct postgresql_fetch fetch = { session, run,	   FETCH_RUNNING, start_us + limit_ms * 1000,
-					  false,   ERR_OK, detail };
 	run->outcome = QUERY_RETURNED;
 	fetch_all(&fetch);
 	run->execution.time_ms = (double)(clock_monotonic_us() - start_us) / 1000.0;
 	run->execution.rows = (int64_t)run->result.rows_count;
-	if (fetch.target_error)
-		return fetch.target_error;
-	return after_query(session, detail);
+	return fetch.target_error;
 }
 
 /* --- catalog and check --- */
@@ -331,10 +354,7 @@ static err_t read_text(void *pointer, const char *sql, struct arena *arena, str_
 	};
 	struct postgresql_session *session = postgresql_session_of(pointer);
 	session->statement_timeout_ms += OWN_QUERY_EXTRA_MS;
-	err_t err = postgresql_session_begin(pointer, detail);
-	if (!err) /* on a large database the catalog's query is worth compiling to PostgreSQL, for many
-		     seconds */
-		err = postgresql_session_execute(session, "SET LOCAL jit = off", detail);
+	err_t err = postgresql_session_begin_own(session, detail);
 	if (!err)
 		err = postgresql_engine_run(pointer, str_from(sql), &run, detail);
 	if (!err && (run.outcome != QUERY_RETURNED || run.result.truncated))

@@ -79,12 +79,10 @@ static err_t take_results(struct postgresql_session *session, int64_t deadline_u
 		if (!result)
 			return err;
 		ExecStatusType status = PQresultStatus(result);
-		if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK && status != PGRES_PIPELINE_SYNC)
+		if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
 			err = postgresql_session_fail(session, ERR_TARGET_LOST, PQresultErrorMessage(result),
 						      detail);
 		PQclear(result);
-		if (status == PGRES_PIPELINE_SYNC)
-			return err;
 	}
 }
 
@@ -99,26 +97,6 @@ err_t postgresql_session_execute(struct postgresql_session *session, const char 
 	if (!PQsendQuery(session->connection, sql))
 		return postgresql_session_fail_lost(session, detail);
 	return take_results(session, answer_deadline_us(session), detail);
-}
-
-/* Runs statements that must not stand in one transaction, on one way to the server and back. */
-static err_t execute_each(struct postgresql_session *session, const char *const *statements, size_t count)
-{
-	PGconn *connection = session->connection;
-	bool sent = PQenterPipelineMode(connection);
-	for (size_t i = 0; sent && i < count; i++)
-		sent = PQsendQueryParams(connection, statements[i], 0, NULL, NULL, NULL, NULL, 0) &&
-		       PQpipelineSync(connection);
-	if (!sent)
-		return ERR_TARGET_LOST;
-	int64_t deadline_us = answer_deadline_us(session);
-	err_t err = ERR_OK;
-	/* of each statement: its result, nothing, and the sync */
-	for (size_t i = 0; !err && i < 2 * count; i++)
-		err = take_results(session, deadline_us, NULL);
-	if (!err && !PQexitPipelineMode(connection))
-		err = ERR_TARGET_LOST;
-	return err;
 }
 
 /* The request waits for the server without a limit, so that it needs a process that ends. */
@@ -273,14 +251,46 @@ void postgresql_session_needs(const struct worker_settings *settings, struct con
 	PQconninfoFree(given);
 }
 
-#define READ_ONLY_SESSION "SET default_transaction_read_only = on"
+/* standard_conforming_strings: the safety verdict was made for texts where a backslash is nothing special.
+ * From datestyle on the settings make the text forms of values the same whatever the role's own are. `scope`:
+ * SET, or SET LOCAL. */
+static str_t settings_sql(const struct postgresql_session *session, const char *scope, char *buffer,
+			  size_t size)
+{
+	struct {
+		const char *name;
+		long long value;
+	} limits[] = {
+		{ "statement_timeout", session->statement_timeout_ms },
+		{ "lock_timeout", session->settings->target.lock_timeout_ms },
+		{ "idle_in_transaction_session_timeout", session->statement_timeout_ms + IDLE_SLACK_MS },
+	};
+	static const char *const forms[] = {
+		"standard_conforming_strings = on", "datestyle = 'ISO'",
+		"intervalstyle = 'postgres'",	    "bytea_output = 'hex'",
+		"extra_float_digits = 1",
+	};
+	size_t len = 0;
+	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
+		len += (size_t)snprintf(buffer + len, size - len, "%s %s = %lld;", scope, limits[i].name,
+					limits[i].value);
+	for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
+		len += (size_t)snprintf(buffer + len, size - len, "%s %s;", scope, forms[i]);
+	return (str_t){ buffer, len };
+}
 
+#define SETTINGS_SIZE 640 /* of all of them */
+
+/* What is set for the session holds in every transaction: nothing that one changes outlives its ROLLBACK. */
 static err_t prepare_session(struct postgresql_session *session, struct err_detail *detail)
 {
+	char settings[SETTINGS_SIZE], sql[SETTINGS_SIZE + 64];
 	err_t err = look_for_pooler(session, detail);
-	if (!err && !session->pooled)
-		err = postgresql_session_execute(session, READ_ONLY_SESSION, detail);
-	return err;
+	if (err || session->pooled)
+		return err;
+	settings_sql(session, "SET", settings, sizeof settings);
+	snprintf(sql, sizeof sql, "SET default_transaction_read_only = on;%s", settings);
+	return postgresql_session_execute(session, sql, detail);
 }
 
 err_t postgresql_session_open(const struct worker_settings *settings, void **ret_session,
@@ -317,49 +327,102 @@ err_t postgresql_session_open(const struct worker_settings *settings, void **ret
 
 /* --- transaction --- */
 
-/* standard_conforming_strings: the safety verdict was made for texts where a backslash is nothing special.
- * The other settings make the text forms of values the same whatever the role's own settings are. The SELECT
- * takes the snapshot. */
-err_t postgresql_session_begin(void *pointer, struct err_detail *detail)
+#define BEGIN_TRANSACTION "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+#define SAVEPOINT	  "SAVEPOINT query"
+#define TO_SAVEPOINT	  "ROLLBACK TO SAVEPOINT query"
+
+static err_t begin_now(struct postgresql_session *session, const char *more, struct err_detail *detail)
 {
-	struct postgresql_session *session = postgresql_session_of(pointer);
-	const struct target_settings *target = &session->settings->target;
-	char sql[640];
-	snprintf(sql, sizeof sql,
-		 "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY;"
-		 "SET LOCAL statement_timeout = %lld; SET LOCAL lock_timeout = %lld;"
-		 "SET LOCAL idle_in_transaction_session_timeout = %lld;"
-		 "SET LOCAL standard_conforming_strings = on; SET LOCAL datestyle = 'ISO';"
-		 "SET LOCAL intervalstyle = 'postgres'; SET LOCAL bytea_output = 'hex';"
-		 "SET LOCAL extra_float_digits = 1; SELECT 1; SAVEPOINT " PG_SAVEPOINT,
-		 (long long)session->statement_timeout_ms, (long long)target->lock_timeout_ms,
-		 (long long)session->statement_timeout_ms + IDLE_SLACK_MS);
+	char settings[SETTINGS_SIZE], sql[SETTINGS_SIZE + 256];
+	settings_sql(session, "SET LOCAL", settings, sizeof settings);
+	snprintf(sql, sizeof sql, BEGIN_TRANSACTION ";%s%s" SAVEPOINT, settings, more);
+	session->transaction = PG_TRANSACTION_OPEN;
 	return postgresql_session_execute(session, sql, detail);
 }
 
-/* What a query may leave behind a rolled-back transaction: locks, prepared statements. The backend is ours
- * until the ROLLBACK. */
-static err_t wipe_in_transaction(struct postgresql_session *session)
+/* Nothing is asked of a session that may not have been wiped. */
+static err_t await_wiping(struct postgresql_session *session, struct err_detail *detail)
 {
-	return postgresql_session_execute(
-		session,
-		"ROLLBACK TO SAVEPOINT " PG_SAVEPOINT
-		"; SELECT pg_catalog.pg_advisory_unlock_all(); DEALLOCATE ALL; ROLLBACK",
-		NULL);
+	if (!session->wiping)
+		return ERR_OK;
+	session->wiping = false;
+	err_t err = take_results(session, answer_deadline_us(session), detail);
+	session->abandoned |= err != ERR_OK;
+	return err;
 }
 
-static err_t wipe_session(struct postgresql_session *session)
+err_t postgresql_session_begin_own(struct postgresql_session *session, struct err_detail *detail)
 {
-	static const char *const statements[] = { "ROLLBACK", "DISCARD ALL", READ_ONLY_SESSION };
-	return execute_each(session, statements, sizeof statements / sizeof statements[0]);
+	err_t err = await_wiping(session, detail);
+	return err ? err : begin_now(session, "SET LOCAL jit = off;", detail);
 }
 
+err_t postgresql_session_begin(void *pointer, struct err_detail *detail)
+{
+	struct postgresql_session *session = postgresql_session_of(pointer);
+	err_t err = await_wiping(session, detail);
+	if (!err && session->pooled)
+		return begin_now(session, "", detail);
+	if (!err)
+		session->transaction = PG_TRANSACTION_ASKED_FOR;
+	return err;
+}
+
+static bool send_statement(PGconn *connection, const char *sql)
+{
+	return PQsendQueryParams(connection, sql, 0, NULL, NULL, NULL, NULL, 0);
+}
+
+/* TO_SAVEPOINT fails where the transaction is not as it was left, and undoes what the last query has set. */
+static bool send_before(struct postgresql_session *session, size_t *ret_count)
+{
+	PGconn *connection = session->connection;
+	bool first = session->transaction == PG_TRANSACTION_ASKED_FOR;
+	session->transaction = PG_TRANSACTION_OPEN;
+	*ret_count = first ? 2 : 1;
+	return first ? send_statement(connection, BEGIN_TRANSACTION) && send_statement(connection, SAVEPOINT)
+		     : send_statement(connection, TO_SAVEPOINT);
+}
+
+err_t postgresql_session_send(struct postgresql_session *session, str_t sql, size_t *ret_before,
+			      struct err_detail *detail)
+{
+	PGconn *connection = session->connection;
+	if (PQenterPipelineMode(connection) && send_before(session, ret_before) &&
+	    send_statement(connection, sql.ptr) && PQpipelineSync(connection))
+		return ERR_OK;
+	session->abandoned = true;
+	return postgresql_session_fail_lost(session, detail);
+}
+
+void postgresql_session_sent(struct postgresql_session *session)
+{
+	if (!PQexitPipelineMode(session->connection)) {
+		session->abandoned = true;
+		return;
+	}
+	PGTransactionStatusType status = PQtransactionStatus(session->connection);
+	session->abandoned |= status != PQTRANS_INTRANS && status != PQTRANS_INERROR;
+}
+
+/* What a query may leave behind a rolled-back transaction: locks, prepared statements. */
+#define WIPE "SELECT pg_catalog.pg_advisory_unlock_all(); DEALLOCATE ALL"
+
+/* Behind a pooler the backend is ours until the ROLLBACK, which is waited for. Otherwise nobody waits:
+ * whoever uses the session next reads the answer first. */
 void postgresql_session_end(void *pointer)
 {
 	struct postgresql_session *session = postgresql_session_of(pointer);
-	if (!postgresql_session_usable(session))
+	bool begun = session->transaction == PG_TRANSACTION_OPEN;
+	session->transaction = PG_TRANSACTION_NONE;
+	if (!begun || !postgresql_session_usable(session))
 		return;
-	err_t err = session->pooled ? wipe_in_transaction(session) : wipe_session(session);
-	if (err) /* a session that cannot be wiped is not used again */
+	/* a session that cannot be wiped is not used again */
+	if (session->pooled)
+		session->abandoned |= postgresql_session_execute(session, TO_SAVEPOINT "; " WIPE "; ROLLBACK",
+								 NULL) != ERR_OK;
+	else if (PQsendQuery(session->connection, "ROLLBACK; " WIPE))
+		session->wiping = true;
+	else
 		session->abandoned = true;
 }

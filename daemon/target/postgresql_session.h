@@ -9,6 +9,13 @@
 
 #include <libpq-fe.h>
 
+/* Where the transaction around the queries stands, which says what has to come before the next query. */
+enum postgresql_transaction {
+	PG_TRANSACTION_NONE,
+	PG_TRANSACTION_ASKED_FOR, /* it begins with its first query, which takes the snapshot */
+	PG_TRANSACTION_OPEN,	  /* it goes on from its savepoint, whatever the last query did */
+};
+
 struct postgresql_session {
 	unsigned magic;
 	const struct worker_settings *settings;
@@ -17,6 +24,8 @@ struct postgresql_session {
 	bool pooled; /* a transaction pooler stands between: only within a transaction the backend is ours */
 	bool abandoned;		      /* in a state that nobody wants to bring in order */
 	int64_t statement_timeout_ms; /* of the transaction */
+	enum postgresql_transaction transaction;
+	bool wiping; /* the answer to what ended the last transaction has not been read yet */
 };
 
 /* The session behind an engine's `void *`; aborts when it is none. */
@@ -31,8 +40,19 @@ bool postgresql_session_usable(const void *pointer);
 err_t postgresql_session_begin(void *pointer, struct err_detail *detail);
 void postgresql_session_end(void *pointer);
 
-/* Where a transaction goes on after a query that failed; postgresql_session_begin sets it. */
-#define PG_SAVEPOINT "query"
+/* Begins a transaction for a query of our own: at once, with `statement_timeout_ms` as the session has it by
+ * now, and without compiling queries to machine code, which takes seconds for those that read a large
+ * catalog. ERR_TARGET_LOST. */
+err_t postgresql_session_begin_own(struct postgresql_session *session, struct err_detail *detail);
+
+/* Sends a query, and before it in the same pipeline what puts it into the transaction: where that fails, the
+ * server skips the query. Their results come first, one a statement: `ret_before` of them. Between them and
+ * those of the query, and behind the query's, PQgetResult returns NULL; last comes PGRES_PIPELINE_SYNC. */
+err_t postgresql_session_send(struct postgresql_session *session, str_t sql, size_t *ret_before,
+			      struct err_detail *detail);
+
+/* The end of what was sent has been read: a query that has ended the transaction costs the session. */
+void postgresql_session_sent(struct postgresql_session *session);
 
 /* Runs statements of our own that return nothing that we need. A server that does not answer in time costs
  * the session. */

@@ -350,6 +350,7 @@ unit_test(target/over_limit LONG WAITS COVERS target/any_rows target/validation_
 unit_test(target/own_equal WAITS COVERS target/validation_doubt target/validation_inner)
 unit_test(target/postgresql WAITS
   COVERS target/check target/postgresql target/postgresql_session target/result)
+unit_test(target/postgresql_session WAITS COVERS target/postgresql_session)
 unit_test(target/runaway PLAIN WAITS COVERS target/workers)
 unit_test(target/sort_keys WAITS COVERS target/validation_ties)
 unit_test(target/sqlite WAITS COVERS target/sqlite target/sqlite_log)

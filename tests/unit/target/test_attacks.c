@@ -136,6 +136,7 @@ static const char *const postgresql_attacks[] = {
 	"BEGIN",
 	"COMMIT",
 	"COMMIT AND CHAIN",
+	"ROLLBACK AND CHAIN",
 	"ROLLBACK",
 	"END",
 	"SAVEPOINT evil",
@@ -308,6 +309,19 @@ static void describe_server(char ret_state[64])
 	assert_null(notification);
 }
 
+/* What ends a transaction is on its way when the answer is given: locks go with it. */
+static bool server_is_as(const char *before)
+{
+	char state[64];
+	for (int i = 0; i < 1000; i++) {
+		describe_server(state);
+		if (strcmp(before, state) == 0)
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
 /* Whether the worker's session is as one that nobody used: the truth is what the first said of itself. */
 static void session_is(const char *expected, const char *after)
 {
@@ -349,7 +363,7 @@ static void fresh_session_state(char ret_state[256])
 
 static void postgresql_is_as_before(void **state)
 {
-	char before[64], after[64], session[256], files[DIGEST_HEX_SIZE], files_after[DIGEST_HEX_SIZE];
+	char before[64], session[256], files[DIGEST_HEX_SIZE], files_after[DIGEST_HEX_SIZE];
 	(void)state;
 	if (!has_server)
 		skip();
@@ -360,9 +374,8 @@ static void postgresql_is_as_before(void **state)
 	for (size_t i = 0; i < sizeof postgresql_attacks / sizeof postgresql_attacks[0]; i++)
 		for (int as_truth = 0; as_truth < 2; as_truth++) {
 			attack("server", postgresql_attacks[i], as_truth);
-			describe_server(after);
 			describe_files(files_after);
-			if (strcmp(before, after) != 0 || strcmp(files, files_after) != 0)
+			if (!server_is_as(before) || strcmp(files, files_after) != 0)
 				fail_msg("%s has changed something", postgresql_attacks[i]);
 			session_is(session, postgresql_attacks[i]);
 		}

@@ -1,0 +1,317 @@
+/*
+ * What a session with PostgreSQL sends ahead of a query never lets that query run outside of the transaction:
+ * sessions of this very process, whose state is changed by their own queries and behind their back.
+ */
+#include "target/postgresql_session.h"
+#include "tests/harness/servers/postgres.h"
+#include "tests/unit/target/calls.h"
+
+static struct test_postgres server;
+static PGconn *admin_connection;
+static char dsn[320];
+static struct worker_settings settings;
+static struct postgresql_session *session;
+static struct arena *arena;
+static struct query_run last;
+
+static const char add_a_row[] = "INSERT INTO counted VALUES (1) RETURNING i";
+static const char count_rows[] = "SELECT count(*) FROM counted";
+static const char settings_now[] =
+	"SELECT concat_ws(' ', current_setting('transaction_read_only'), "
+	"current_setting('transaction_isolation'),"
+	" current_setting('statement_timeout'), current_setting('standard_conforming_strings'),"
+	" current_setting('datestyle'), current_setting('work_mem'))";
+
+static void admin(const char *sql)
+{
+	PGresult *result = PQexec(admin_connection, sql);
+	ExecStatusType status = PQresultStatus(result);
+	if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
+		fail_msg("%s", PQerrorMessage(admin_connection));
+	PQclear(result);
+}
+
+static void rows_are(const char *expected)
+{
+	PGresult *result = PQexec(admin_connection, count_rows);
+	assert_string_equal(PQgetvalue(result, 0, 0), expected);
+	PQclear(result);
+}
+
+static int set_up(void **state)
+{
+	struct err_detail detail = { "" };
+	void *opened;
+	(void)state;
+	arena = arena_new();
+	settings.target = postgresql_settings("sales", dsn);
+	admin("TRUNCATE counted");
+	if (engine_postgresql.open(&settings, &opened, &detail))
+		fail_msg("%s", detail.message);
+	session = opened;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	result_free(&last.result);
+	last = (struct query_run){ 0 };
+	engine_postgresql.close(session);
+	arena_free(arena);
+	return 0;
+}
+
+static err_t begin(void)
+{
+	return engine_postgresql.begin(session, NULL);
+}
+
+static err_t run_within(const char *sql, int64_t max_rows, int64_t limit_ms)
+{
+	struct err_detail detail = { "" };
+	result_free(&last.result);
+	last = (struct query_run){ .limit_ms = limit_ms,
+				   .result = { .arena = arena, .max_rows = max_rows, .max_bytes = 1 << 20 } };
+	return engine_postgresql.run(session, str_from(sql), &last, &detail);
+}
+
+static err_t run(const char *sql)
+{
+	return run_within(sql, 100, 0);
+}
+
+static void returns(const char *sql, const char *expected)
+{
+	assert_int_equal(run(sql), ERR_OK);
+	if (last.outcome != QUERY_RETURNED)
+		fail_msg("%s: %s", sql, last.message.ptr);
+	assert_string_equal(last.result.cells[0].ptr, expected);
+}
+
+static void fails(const char *sql, const char *sqlstate)
+{
+	assert_int_equal(run(sql), ERR_OK);
+	assert_int_equal(last.outcome, QUERY_FAILED);
+	assert_string_equal(last.execution.sqlstate, sqlstate);
+}
+
+static bool usable(void)
+{
+	return engine_postgresql.usable(session);
+}
+
+/* As somebody who has got hold of the connection between two queries. */
+static void behind_its_back(const char *sql)
+{
+	PQclear(PQexec(session->connection, sql));
+}
+
+static void what_a_query_changes_does_not_reach_the_next(void **state)
+{
+	static const char *const changes[] = {
+		"SELECT set_config('statement_timeout', '0', false)",
+		"SELECT set_config('standard_conforming_strings', 'off', false)",
+		"SELECT set_config('datestyle', 'German', false)",
+		"SELECT set_config('work_mem', '7MB', false)",
+		"SELECT set_config('transaction_isolation', 'read committed', true)",
+		"SELECT set_config('transaction_read_only', 'off', true)",
+	};
+	static const char expected[] = "on repeatable read 20s on ISO, MDY 4MB";
+	(void)state;
+	for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+		assert_int_equal(begin(), ERR_OK);
+		assert_int_equal(run(changes[i]), ERR_OK);
+		returns(settings_now, expected);
+		fails(add_a_row, "25006");
+		assert_int_equal(run(changes[i]), ERR_OK);
+		engine_postgresql.end(session);
+		assert_int_equal(begin(), ERR_OK);
+		returns(settings_now, expected);
+		engine_postgresql.end(session);
+	}
+	assert_true(usable());
+}
+
+/* As the first or the second of a transaction. */
+static void what_ends_a_transaction_costs_the_session(void **state)
+{
+	static const char *const texts[] = {
+		"COMMIT",
+		"END",
+		"ROLLBACK",
+		"COMMIT AND CHAIN",
+		"ROLLBACK AND CHAIN",
+		"BEGIN",
+		"DISCARD ALL",
+		"SET work_mem = 64",
+		"RESET ALL",
+		"SAVEPOINT query",
+		"LISTEN evil",
+		"RELEASE query",
+		"ROLLBACK TO query",
+		"PREPARE evil AS SELECT 1",
+		"SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE",
+	};
+	for (size_t i = 0; i < 2 * sizeof texts / sizeof texts[0]; i++) {
+		assert_int_equal(begin(), ERR_OK);
+		if (i % 2)
+			returns("SELECT 1", "1");
+		assert_int_equal(run(texts[i / 2]), ERR_OK);
+		assert_int_equal(last.outcome, QUERY_FAILED);
+		if (usable()) /* the server has refused it */
+			assert_string_not_equal(last.execution.sqlstate, "");
+		tear_down(state);
+		set_up(state);
+	}
+}
+
+static void a_query_without_its_transaction_does_not_run(void **state)
+{
+	static const char *const ends[] = { "COMMIT", "ROLLBACK AND CHAIN", "COMMIT; BEGIN READ WRITE",
+					    "RELEASE SAVEPOINT query" };
+	for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+		assert_int_equal(begin(), ERR_OK);
+		returns("SELECT 1", "1");
+		behind_its_back(ends[i]);
+		behind_its_back("SET default_transaction_read_only = off");
+		assert_int_not_equal(run(add_a_row), ERR_OK);
+		assert_false(usable());
+		rows_are("0");
+		tear_down(state);
+		set_up(state);
+	}
+}
+
+static void a_query_does_not_run_when_its_transaction_does_not_begin(void **state)
+{
+	(void)state;
+	behind_its_back("SET default_transaction_read_only = off");
+	assert_int_equal(begin(), ERR_OK);
+	behind_its_back("BEGIN READ WRITE; SELECT 1/0");
+	assert_int_not_equal(run(add_a_row), ERR_OK);
+	assert_false(usable());
+	rows_are("0");
+}
+
+static void a_session_that_is_not_wiped_is_not_used_again(void **state)
+{
+	(void)state;
+	assert_int_equal(begin(), ERR_OK);
+	returns("SELECT 1", "1");
+	admin("ALTER FUNCTION pg_catalog.pg_advisory_unlock_all() RENAME TO unlock_all_of_them");
+	engine_postgresql.end(session);
+	err_t err = begin();
+	admin("ALTER FUNCTION pg_catalog.unlock_all_of_them() RENAME TO pg_advisory_unlock_all");
+	assert_int_not_equal(err, ERR_OK);
+	assert_false(usable());
+}
+
+static void locks_and_statements_are_gone_behind_the_end(void **state)
+{
+	(void)state;
+	assert_int_equal(begin(), ERR_OK);
+	assert_int_equal(run("SELECT pg_advisory_lock(7)"), ERR_OK);
+	behind_its_back("PREPARE left AS SELECT 1");
+	engine_postgresql.end(session);
+	assert_int_equal(begin(), ERR_OK);
+	returns("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'", "0");
+	returns("SELECT count(*) FROM pg_prepared_statements", "0");
+	engine_postgresql.end(session);
+}
+
+/* Whatever has become of the first query, the second one runs, and sees what that saw. */
+static void a_query_that_fails_does_not_disturb_the_next(void **state)
+{
+	(void)state;
+	assert_int_equal(begin(), ERR_OK);
+	fails("SELECT 1/0", "22012");
+	fails("SELECT gone FROM counted", "42703");
+	returns(count_rows, "0");
+	admin(add_a_row);
+	fails("SELECT 1 / (SELECT count(*) FROM counted)", "22012");
+	assert_int_equal(run_within("SELECT pg_sleep(60)", 100, 100), ERR_OK);
+	assert_int_equal(last.outcome, QUERY_TIMEOUT);
+	returns(count_rows, "0");
+	engine_postgresql.end(session);
+	assert_int_equal(begin(), ERR_OK);
+	returns(count_rows, "1");
+	engine_postgresql.end(session);
+	assert_true(usable());
+}
+
+static void a_result_that_is_cut_off_does_not_cost_the_snapshot(void **state)
+{
+	(void)state;
+	assert_int_equal(begin(), ERR_OK);
+	assert_int_equal(
+		run_within("SELECT i, (SELECT count(*) FROM counted) FROM generate_series(1, 100000000) AS i",
+			   5, 0),
+		ERR_OK);
+	assert_int_equal(last.outcome, QUERY_RETURNED);
+	assert_true(last.result.truncated);
+	assert_int_equal(last.result.rows_count, 5);
+	admin(add_a_row);
+	returns(count_rows, "0");
+	engine_postgresql.end(session);
+	assert_true(usable());
+}
+
+static void a_lost_connection_is_told_wherever_it_is_lost(void **state)
+{
+	static const char kill_it[] = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
+				      " WHERE application_name = 'assayd'";
+	for (int where = 0; where < 4; where++) {
+		err_t err = where > 0 ? begin() : ERR_OK;
+		if (where > 1)
+			returns("SELECT 1", "1");
+		if (where > 2)
+			engine_postgresql.end(session);
+		admin(kill_it);
+		if (where == 0 || where == 3)
+			err = begin();
+		if (!err)
+			err = run("SELECT 1");
+		assert_int_equal(err, ERR_TARGET_LOST);
+		assert_false(usable());
+		engine_postgresql.end(session);
+		tear_down(state);
+		set_up(state);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	if (is_worker(argc, argv))
+		return target_worker_main(WORKER_FD);
+	int status = test_postgres_start(&server, NULL);
+	if (status != 0)
+		return status;
+	admin_connection = PQconnectdb(server.socket_dsn);
+	admin("SET allow_system_table_mods = on; CREATE TABLE counted (i int); CREATE ROLE reader LOGIN;"
+	      "GRANT ALL ON counted TO reader");
+	snprintf(dsn, sizeof dsn, "host=%s port=%s user=reader dbname=postgres", server.dir, server.port);
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(what_a_query_changes_does_not_reach_the_next, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(what_ends_a_transaction_costs_the_session, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_query_without_its_transaction_does_not_run, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_query_does_not_run_when_its_transaction_does_not_begin,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_session_that_is_not_wiped_is_not_used_again, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(locks_and_statements_are_gone_behind_the_end, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_query_that_fails_does_not_disturb_the_next, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_result_that_is_cut_off_does_not_cost_the_snapshot, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_lost_connection_is_told_wherever_it_is_lost, set_up,
+						tear_down),
+	};
+	status = cmocka_run_group_tests(tests, NULL, NULL);
+	PQfinish(admin_connection);
+	test_postgres_do(&server, "stop");
+	return status;
+}
