@@ -50,12 +50,33 @@ static void answer_error(struct dispatcher *dispatcher, struct judge_call *call,
 	answer(dispatcher, call, &verdict, false);
 }
 
+/* ---- what is open, for all threads to see ---- */
+
+static _Atomic uint16_t *open_mark(struct dispatcher *dispatcher, const unsigned char key[DIGEST_BYTES])
+{
+	return &dispatcher->open_marks[(key[0] | (unsigned)key[1] << 8) % OPEN_MARKS];
+}
+
+static void add_open(struct dispatcher *dispatcher, struct exchange *exchange)
+{
+	digest_table_add(&dispatcher->open, &exchange->by_key);
+	atomic_fetch_add(open_mark(dispatcher, exchange->by_key.key), 1);
+}
+
+static void remove_open(struct dispatcher *dispatcher, struct exchange *exchange)
+{
+	digest_table_remove(&dispatcher->open, &exchange->by_key);
+	atomic_fetch_sub(open_mark(dispatcher, exchange->by_key.key), 1);
+}
+
+/* ---- ends ---- */
+
 /* Answers all calls of the exchange and releases it. It is in no list any more. Unless the verdict is a
  * cache's, the first call has paid for it. */
 static void answer_exchange(struct dispatcher *dispatcher, struct exchange *exchange, bool cached)
 {
 	struct list_node *node;
-	digest_table_remove(&dispatcher->open, &exchange->by_key);
+	remove_open(dispatcher, exchange);
 	for (; (node = list_take(&exchange->calls)); cached = true)
 		answer(dispatcher, call_of(node), &exchange->verdict, cached);
 	exchange_free(exchange);
@@ -103,16 +124,30 @@ static void name_prompts(const struct prompts *prompts, struct judge_call *call)
 	call->prompt_digest = arena_str(call->arena, str_from(prompts_digest(prompts)));
 }
 
-bool dispatcher_find(struct dispatcher *dispatcher, const struct prompts *prompts, struct judge_call *call)
+static void turn_away(struct judge_call *call)
+{
+	const struct judge_verdict verdict = { .error = ERR_JUDGE_SATURATED,
+					       .message = str_from(err_text(ERR_JUDGE_SATURATED)) };
+	fill_in(call, &verdict, false);
+}
+
+enum dispatcher_answer dispatcher_find(struct dispatcher *dispatcher, const struct prompts *prompts,
+				       struct judge_call *call)
 {
 	unsigned char key[DIGEST_BYTES];
-	if (!remembers_any(dispatcher))
-		return false;
+	bool room = atomic_fetch_sub(&dispatcher->room_left, 1) > 0;
+	if (room && !remembers_any(dispatcher))
+		return DISPATCHER_WANTS_IT;
 	exchange_key(&dispatcher->endpoint, prompts, call, key);
-	if (!recall(dispatcher, key, call))
-		return false;
+	bool found = recall(dispatcher, key, call);
+	if (found)
+		atomic_fetch_add(&dispatcher->room_left, 1);
+	else if (room || atomic_load(open_mark(dispatcher, key)) > 0) /* it may join another one */
+		return DISPATCHER_WANTS_IT;
+	else
+		turn_away(call);
 	name_prompts(prompts, call);
-	return true;
+	return found ? DISPATCHER_REMEMBERS : DISPATCHER_TURNS_AWAY;
 }
 
 /* ---- requests ---- */
@@ -121,6 +156,7 @@ bool dispatcher_find(struct dispatcher *dispatcher, const struct prompts *prompt
 static void conclude(struct dispatcher *dispatcher, struct exchange *exchange)
 {
 	const struct judge_verdict *verdict = &exchange->verdict;
+	limits_left(&dispatcher->limits, clock_monotonic_us() - exchange->sent_us);
 	if (verdict->error == ERR_OK) {
 		struct cached_verdict kept = { verdict->score, verdict->reason };
 		keep(dispatcher, exchange, &kept, 0);
@@ -162,9 +198,45 @@ static void send_exchange(struct dispatcher *dispatcher, struct exchange *exchan
 	transport_start(dispatcher->transport, &exchange->transfer);
 }
 
+/* How many more may wait, beside those that there are slots for; by what was known at the last look. */
+static int64_t room_left(const struct dispatcher *dispatcher)
+{
+	int64_t free = (int64_t)dispatcher->limits.slots - dispatcher_in_flight(dispatcher);
+	return dispatcher->room == INT64_MAX
+		       ? INT64_MAX
+		       : dispatcher->room + (free > 0 ? free : 0) - (int64_t)dispatcher->waiting.count;
+}
+
+/* How long the half of those with the server have been there, or longer. */
+static int64_t median_age_us(const struct dispatcher *dispatcher, int64_t now_us)
+{
+	size_t left = dispatcher->sending.count / 2;
+	LIST_FOREACH (node, &dispatcher->sending)
+		if (left-- == 0)
+			return now_us - exchange_of(node)->asked_us;
+	return 0;
+}
+
+/* Who comes when all that may wait do is turned away without a wait, as far as can be by the thread that
+ * submits: where there is a shared cache, it is looked into before. */
+static void look_for_room(struct dispatcher *dispatcher, int64_t now_us)
+{
+	int64_t within_us = dispatcher->bounds.queue_wait_us;
+	dispatcher->room = within_us < 0 ? INT64_MAX
+					 : limits_room(&dispatcher->limits, median_age_us(dispatcher, now_us),
+						       within_us);
+	bool looked_up = dispatcher->shared && dispatcher->bounds.cache_ttl_s > 0;
+	atomic_store(&dispatcher->room_left, looked_up ? INT64_MAX : room_left(dispatcher));
+}
+
 /* What the caches took is no wait for a slot. */
 static void await_place(struct dispatcher *dispatcher, struct exchange *exchange)
 {
+	if (room_left(dispatcher) <= 0) {
+		exchange_fail(exchange, ERR_JUDGE_SATURATED);
+		close_exchange(dispatcher, exchange);
+		return;
+	}
 	exchange->waiting_since_us = clock_monotonic_us();
 	list_append(&dispatcher->waiting, &exchange->node);
 	int64_t expires_us = exchange->waiting_since_us + dispatcher->bounds.queue_wait_us;
@@ -177,7 +249,7 @@ static void open_exchange(struct dispatcher *dispatcher, struct judge_call *call
 {
 	struct exchange *exchange = exchange_new(&dispatcher->endpoint, key, dispatcher->bounds.max_attempts);
 	list_append(&exchange->calls, &call->node);
-	digest_table_add(&dispatcher->open, &exchange->by_key);
+	add_open(dispatcher, exchange);
 	memcpy(exchange->lookup.by_key.key, key, DIGEST_BYTES);
 	exchange->lookup.kind = call->kind;
 	exchange->lookup.asker = dispatcher;
@@ -557,6 +629,7 @@ void dispatcher_run(struct dispatcher *dispatcher)
 	start_waiting(dispatcher, now_us);
 	expire_waiting(dispatcher, now_us);
 	expire_sent(dispatcher, now_us);
+	look_for_room(dispatcher, now_us);
 	save_budget(dispatcher, now_us);
 }
 

@@ -42,9 +42,17 @@ const struct endpoint *dispatcher_endpoint(const struct dispatcher *dispatcher);
 void dispatcher_change(struct dispatcher *dispatcher, struct prompts *prompts,
 		       const struct dispatcher_limits *bounds);
 
-/* Whether the call's verdict is in memory: then the call has it, and is done but for saying so. `prompts` are
- * those that it would be asked with, or stay so for as long as this takes. Any thread; waits for nobody. */
-bool dispatcher_find(struct dispatcher *dispatcher, const struct prompts *prompts, struct judge_call *call);
+enum dispatcher_answer {
+	DISPATCHER_WANTS_IT,   /* it is to be admitted */
+	DISPATCHER_REMEMBERS,  /* its verdict was in memory */
+	DISPATCHER_TURNS_AWAY, /* it would get no slot in time: ERR_JUDGE_SATURATED */
+};
+
+/* What can be said of the call at once: unless it is wanted, it has its verdict and is done but for saying
+ * so. `prompts` are those that it would be asked with, or stay so for as long as this takes. Any thread;
+ * waits for nobody. */
+enum dispatcher_answer dispatcher_find(struct dispatcher *dispatcher, const struct prompts *prompts,
+				       struct judge_call *call);
 
 /* Takes the call over until it is done. */
 void dispatcher_admit(struct dispatcher *dispatcher, struct judge_call *call);

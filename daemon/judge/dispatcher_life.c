@@ -39,6 +39,8 @@ static struct dispatcher *dispatcher_new(const struct judge_settings *settings)
 		    dispatcher->bounds.tokens_per_day, clock_monotonic_us());
 	dispatcher->next_expiry_us = dispatcher->next_start_us = INT64_MAX;
 	dispatcher->next_deadline_us = INT64_MAX;
+	dispatcher->room = INT64_MAX;
+	atomic_init(&dispatcher->room_left, INT64_MAX);
 	dispatcher->breaker = (struct circuit_breaker){
 		.threshold = BREAKER_FAILURES,
 		.pause_ms = BREAKER_PAUSE_MS,
@@ -137,6 +139,7 @@ static void apply_bounds(struct dispatcher *dispatcher, const struct dispatcher_
 		shared_cache_set_retention(dispatcher->shared, bounds->cache_retention_s);
 	transport_set_connections(dispatcher->transport, bounds->max_in_flight);
 	dispatcher->next_expiry_us = bounds->queue_wait_us < 0 ? INT64_MAX : 0;
+	dispatcher->room = INT64_MAX; /* until it is looked for again */
 }
 
 void dispatcher_change(struct dispatcher *dispatcher, struct prompts *prompts,

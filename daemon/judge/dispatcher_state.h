@@ -1,6 +1,6 @@
 /*
  * What a dispatcher consists of: for its own files alone. Everything belongs to the judge's thread, but for
- * the cache.
+ * the cache and what is atomic.
  */
 #pragma once
 
@@ -11,6 +11,9 @@
 #include "judge/limits.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+
+#define OPEN_MARKS 4096 /* power of two; open exchanges are some hundreds as a rule */
 
 struct dispatcher {
 	struct endpoint endpoint;
@@ -30,9 +33,12 @@ struct dispatcher {
 	bool budget_changed;	     /* since it was saved */
 	int64_t budget_saved_us;
 	struct judge_stats stats;
-	struct digest_table open; /* every exchange that is not done, by key */
-	struct list looking;	  /* in the shared cache */
-	struct list waiting;	  /* for a slot */
+	struct digest_table open;		 /* every exchange that is not done, by key */
+	_Atomic uint16_t open_marks[OPEN_MARKS]; /* for any thread: how many of these have such a key */
+	int64_t room;				 /* of the queue for a slot */
+	_Atomic int64_t room_left; /* for any thread: of it, for calls that were not handed over yet */
+	struct list looking;	   /* in the shared cache */
+	struct list waiting;	   /* for a slot */
 	struct list sending;
 	struct list pausing;	  /* until the next try; keeps its slot */
 	int64_t next_expiry_us;	  /* of what waits */

@@ -14,8 +14,8 @@
 _Static_assert(JUDGE_MEMBERS_MAX <= TRANSPORTS_MAX, "one wait is for all members");
 
 struct member {
-	struct dispatcher *dispatcher; /* the thread's own */
-	_Atomic int64_t found;	       /* calls that were answered at once */
+	struct dispatcher *dispatcher;	    /* the thread's own */
+	_Atomic int64_t found, turned_away; /* calls that were answered at once */
 	_Atomic(const char *) digest;
 	/* under the judge's mutex: */
 	struct judge_stats published;
@@ -244,17 +244,18 @@ err_t judge_reload(struct judge *judge, const struct judge_settings *settings, s
 	return err;
 }
 
-/* From the verdicts in memory: in a crowd of repeats each would wait for those before it, and for its turn
- * among the threads. */
+/* From the verdicts in memory, or that there is no place: in a crowd each would wait for those before it, and
+ * for its turn among the threads. */
 static bool answer_at_once(struct judge *judge, struct judge_call *call)
 {
 	struct member *member = &judge->members[call->member];
 	pthread_mutex_lock(&judge->mutex);
 	_cleanup_(prompts_cleanup) struct prompts *prompts = prompts_share(member->prompts);
 	pthread_mutex_unlock(&judge->mutex);
-	if (!dispatcher_find(member->dispatcher, prompts, call))
+	enum dispatcher_answer answer = dispatcher_find(member->dispatcher, prompts, call);
+	if (answer == DISPATCHER_WANTS_IT)
 		return false;
-	atomic_fetch_add(&member->found, 1);
+	atomic_fetch_add(answer == DISPATCHER_REMEMBERS ? &member->found : &member->turned_away, 1);
 	call->done(call, call->context);
 	return true;
 }
@@ -323,5 +324,6 @@ struct judge_stats judge_stats(struct judge *judge, size_t member)
 	struct judge_stats stats = judge->members[member].published;
 	pthread_mutex_unlock(&judge->mutex);
 	stats.hits += atomic_load(&judge->members[member].found);
+	stats.saturated += atomic_load(&judge->members[member].turned_away);
 	return stats;
 }

@@ -92,8 +92,8 @@ struct judge_verdict {
 };
 
 /* One question. It and its arena are the judge's from judge_submit until `done` is called, exactly once: by
- * the judge's thread; where the verdict is in memory, or that thread has ended, by the one that submits,
- * before judge_submit returns; or by the one that closes. */
+ * the judge's thread; where the verdict is in memory, there is no place in time, or that thread has ended, by
+ * the one that submits, before judge_submit returns; or by the one that closes. */
 struct judge_call {
 	struct list_node node; /* the judge's */
 	size_t member;	       /* that is asked */

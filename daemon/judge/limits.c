@@ -31,6 +31,12 @@
 /* A server does not stop us for longer than this at its word. */
 #define PAUSE_MAX_MS 60000
 
+/* So much faster than of late places may come free. */
+#define DOUBT 2
+
+/* As good as any number. */
+#define ROOM_MAX 1e9
+
 /* Requests that may always go out together. */
 #define BURST_MIN 10
 
@@ -223,6 +229,29 @@ void limits_answered(struct limits *limits, unsigned others, int64_t tokens, int
 		limits->mean_tokens +=
 			((double)tokens - limits->mean_tokens) / (limits->mean_tokens > 0 ? 8 : 1);
 	widen(limits, now_us);
+}
+
+void limits_left(struct limits *limits, int64_t held_us)
+{
+	limits->mean_held_us +=
+		((double)held_us - limits->mean_held_us) / (limits->mean_held_us > 0 ? 32 : 1);
+}
+
+static double paced_room(const struct pace *pace, double room, int64_t within_us)
+{
+	double paced = pace->burst + pace->per_us * (double)within_us;
+	return pace->per_us > 0 && paced < room ? paced : room;
+}
+
+int64_t limits_room(const struct limits *limits, int64_t age_us, int64_t within_us)
+{
+	double held_us = (double)age_us > limits->mean_held_us ? (double)age_us : limits->mean_held_us;
+	double room = ROOM_MAX, turns = DOUBT * limits->slots * (double)within_us;
+	if (held_us * ROOM_MAX > turns)
+		room = turns / held_us;
+	room = paced_room(&limits->pace, room, within_us);
+	room = paced_room(&limits->learned.pace, room, within_us);
+	return (int64_t)(room > limits->slots ? room : limits->slots);
 }
 
 /* Whether most of what was asked of late was answered. */

@@ -51,6 +51,7 @@ struct limits {
 	int64_t patient_until_us;	 /* refusals do not narrow */
 	int64_t paused_until_us;	 /* as the server asked */
 	double mean_tokens;		 /* of a request; 0: none is known */
+	double mean_held_us;		 /* that requests of late had their places; 0: none is known */
 	double expected_tokens;		 /* until it is */
 	struct pace pace;
 	struct pace_learned learned;
@@ -95,6 +96,15 @@ struct limits_refusal {
 	int64_t retry_after_ms; /* as the server asked, or −1 */
 };
 void limits_refused(struct limits *limits, const struct limits_refusal *refusal, int64_t now_us);
+
+/* A request left its place, which it had for so long, retries and all. */
+void limits_left(struct limits *limits, int64_t held_us);
+
+/* How many requests may wait for a place, so that each may get one within that time: twice as many as by how
+ * long places are held of late, since who is turned away gets none at all, and no more than the pace lets go.
+ * As many as there are places in any case, which keeps these busy. `age_us`:
+ * how long the half of those in flight have had theirs; a server that has become slow shows there first. */
+int64_t limits_room(const struct limits *limits, int64_t age_us, int64_t within_us);
 
 /* What was spent of the day's tokens; not more than a sixtieth of a day late. */
 int64_t limits_day_spent(struct limits *limits, int64_t now_us);

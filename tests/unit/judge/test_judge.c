@@ -227,7 +227,7 @@ static void test_saturated_calls_are_skipped(void **state)
 	struct judge_settings settings = judge_server_settings(&server);
 	settings.max_in_flight = 2;
 	judge_server_script(&server, "hold;hold");
-	judge_batch_init(&batch, judge_server_judge(&settings), 6);
+	judge_batch_init(&batch, judge_server_judge(&settings), 4);
 	judge_submit(batch.judge, &batch.calls[0]);
 	judge_submit(batch.judge, &batch.calls[1]);
 	judge_server_await(&server, 2);
@@ -235,7 +235,7 @@ static void test_saturated_calls_are_skipped(void **state)
 	assert_int_equal(judge_reload(batch.judge, &settings, 1, &detail), ERR_OK);
 	for (size_t i = 2; i < batch.count; i++)
 		judge_submit(batch.judge, &batch.calls[i]);
-	assert_int_equal(queue_wait(&batch.answered, 4, 60000), 4);
+	assert_int_equal(queue_wait(&batch.answered, 2, 60000), 2);
 	judge_server_release(&server);
 	judge_batch_wait(&batch);
 	for (size_t i = 0; i < batch.count; i++) {
@@ -244,6 +244,50 @@ static void test_saturated_calls_are_skipped(void **state)
 		assert_true(i < 2 || call->duration_us >= 150000);
 	}
 	assert_int_equal(judge_server_count(&server, "requests"), 2);
+	finish(&batch);
+}
+
+/* One has the place. A pace of six a minute lets six go at once and six more within the minute that may be
+ * waited: so many wait, and who comes then is told before judge_submit returns; but not who asks what is
+ * asked already, or is known. */
+static void test_who_would_wait_in_vain_is_told_at_once(void **state)
+{
+	(void)state;
+	struct judge_batch batch;
+	struct err_detail detail = { "" };
+	struct judge_settings settings = judge_server_settings(&server);
+	settings.max_in_flight = 1;
+	settings.queue_wait_ms = 60000;
+	judge_server_script(&server, "latency=0;hold");
+	judge_batch_init(&batch, judge_server_judge(&settings), 100);
+	batch.calls[0].question = batch.calls[98].question = STR("known");
+	batch.calls[1].question = batch.calls[99].question = STR("asked");
+	judge_submit(batch.judge, &batch.calls[0]);
+	assert_int_equal(queue_wait(&batch.answered, 1, 60000), 1);
+	judge_submit(batch.judge, &batch.calls[1]);
+	judge_server_await(&server, 2);
+	settings.requests_per_minute = 6;
+	assert_int_equal(judge_reload(batch.judge, &settings, 1, &detail), ERR_OK);
+	for (size_t i = 2; i < 14; i++)
+		judge_submit(batch.judge, &batch.calls[i]);
+	await_judge_stat(batch.judge, waiting, 12);
+	for (size_t i = 14; i < 98; i++) {
+		judge_submit(batch.judge, &batch.calls[i]);
+		assert_int_equal(queue_count(&batch.answered), i - 12);
+		assert_int_equal(batch.calls[i].verdict.error, ERR_JUDGE_SATURATED);
+		assert_true(str_present(batch.calls[i].prompt_digest));
+	}
+	await_judge_stat(batch.judge, saturated, 84);
+	judge_submit(batch.judge, &batch.calls[98]);
+	judge_submit(batch.judge, &batch.calls[99]);
+	settings.requests_per_minute = 0;
+	assert_int_equal(judge_reload(batch.judge, &settings, 1, &detail), ERR_OK);
+	judge_server_release(&server);
+	judge_batch_wait(&batch);
+	for (size_t i = 0; i < batch.count; i++)
+		assert_int_equal(batch.calls[i].verdict.error,
+				 i < 14 || i > 97 ? ERR_OK : ERR_JUDGE_SATURATED);
+	assert_int_equal(judge_server_count(&server, "requests"), 14);
 	finish(&batch);
 }
 
@@ -700,6 +744,7 @@ int main(void)
 		cmocka_unit_test(test_errors_are_not_cached),
 		cmocka_unit_test(test_identical_calls_share_one_request),
 		cmocka_unit_test(test_saturated_calls_are_skipped),
+		cmocka_unit_test(test_who_would_wait_in_vain_is_told_at_once),
 		cmocka_unit_test(test_saturated_calls_can_wait),
 		cmocka_unit_test(test_many_at_once),
 		cmocka_unit_test(test_breaker_opens),

@@ -410,6 +410,31 @@ static void test_change(void **state)
 	assert_int_equal(limits_ready_us(&limits, 3, 100 * S), 100 * S);
 }
 
+/* Twice slots × time / how long a place is held, by the mean of those that left or by those that are there;
+ * as many as there are places at least, and no more than the pace lets go. */
+static void test_room_to_wait(void **state)
+{
+	(void)state;
+	struct limits limits = limits_of(8, 0, 0, 0);
+	assert_in_range(limits_room(&limits, 0, 1 * S), 1000000, INT64_MAX); /* nothing is known */
+	assert_int_equal(limits_room(&limits, 100000, 1 * S), 160);
+	limits_left(&limits, 200000);
+	assert_int_equal(limits_room(&limits, 0, 1 * S), 80);
+	assert_int_equal(limits_room(&limits, 400000, 1 * S), 40);
+	assert_int_equal(limits_room(&limits, 60 * S, 1 * S), 8);
+	assert_int_equal(limits_room(&limits, 0, 0), 8);
+	for (int i = 0; i < 1000; i++)
+		limits_left(&limits, 500000);
+	assert_in_range(limits_room(&limits, 0, 1 * S), 32, 33);
+	refuse(&limits, -1, 100 * S); /* four places are left */
+	assert_in_range(limits_room(&limits, 0, 1 * S), 16, 17);
+
+	limits = limits_of(4, 120, 0, 0);
+	assert_int_equal(limits_room(&limits, 0, 10 * S), 20 + 2 * 10); /* what may go at once, and 2/s */
+	limits_left(&limits, 4 * S);
+	assert_int_equal(limits_room(&limits, 0, 10 * S), 20);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -427,6 +452,7 @@ int main(void)
 		cmocka_unit_test(test_tokens_a_day),
 		cmocka_unit_test(test_day_goes_on),
 		cmocka_unit_test(test_change),
+		cmocka_unit_test(test_room_to_wait),
 	};
 	return cmocka_run_group_tests_name("limits", tests, NULL, NULL);
 }

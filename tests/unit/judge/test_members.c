@@ -332,6 +332,7 @@ static void answer_crowds(unsigned of_the_last)
 	fill_settings(settings);
 	for (size_t i = 0; i < MEMBERS; i++) {
 		settings[i].max_in_flight = i == MEMBERS - 1 ? of_the_last : CROWD;
+		settings[i].wait_when_saturated = true;
 		judge_server_script(&servers[i], "");
 	}
 	struct judge *judge = start(settings);
