@@ -689,8 +689,7 @@ static err_t wait_readable(int fd, int64_t deadline_us)
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
 	for (;;) {
 		int64_t left_us = deadline_us - clock_monotonic_us();
-		int timeout_ms = deadline_us < 0 ? -1 : left_us <= 0 ? 0 : (int)(left_us / 1000 + 1);
-		int ready = poll(&poll_fd, 1, timeout_ms);
+		int ready = poll(&poll_fd, 1, left_us <= 0 ? 0 : (int)(left_us / 1000 + 1));
 		if (ready > 0)
 			return ERR_OK;
 		if (ready == 0)
@@ -703,7 +702,7 @@ static err_t wait_readable(int fd, int64_t deadline_us)
 static err_t receive_bytes(int fd, int64_t deadline_us, size_t count, struct buf *buffer)
 {
 	while (count > 0) {
-		err_t err = wait_readable(fd, deadline_us);
+		err_t err = deadline_us < 0 ? ERR_OK : wait_readable(fd, deadline_us); /* recv waits, too */
 		if (err)
 			return err;
 		size_t step = count < 65536 ? count : 65536;

@@ -15,6 +15,7 @@ struct worker_process {
 	struct truth_cache *truths;
 	struct buf out;
 	struct err_detail unconfined; /* what could not be taken from this process; "": nothing */
+	rlim_t cpu_s;		      /* the limit of the kernel; 0: none was set */
 };
 
 static void limit_memory(int64_t memory_bytes)
@@ -23,16 +24,21 @@ static void limit_memory(int64_t memory_bytes)
 		setrlimit(RLIMIT_AS, &(struct rlimit){ (rlim_t)memory_bytes, (rlim_t)memory_bytes });
 }
 
-/* The limit of the kernel counts from the start of the process: it is moved on for every request. */
-static void grant_cpu(const struct worker_process *worker, size_t truths, int64_t more_ms)
+/* The limit of the kernel counts from the start of the process: it is moved on for every request, in seconds.
+ */
+static void grant_cpu(struct worker_process *worker, size_t truths, int64_t more_ms)
 {
 	struct rusage usage;
 	struct rlimit limit;
 	int64_t budget_ms = worker_budget_ms(&worker->settings.target, truths) + more_ms;
-	if (getrusage(RUSAGE_SELF, &usage) != 0 || getrlimit(RLIMIT_CPU, &limit) != 0)
+	if (getrusage(RUSAGE_SELF, &usage) != 0)
 		return;
-	limit.rlim_cur = (rlim_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec + budget_ms / 1000 + 2);
-	setrlimit(RLIMIT_CPU, &limit);
+	rlim_t cpu_s = (rlim_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec + budget_ms / 1000 + 2);
+	if (cpu_s == worker->cpu_s || getrlimit(RLIMIT_CPU, &limit) != 0)
+		return;
+	limit.rlim_cur = cpu_s;
+	if (setrlimit(RLIMIT_CPU, &limit) == 0)
+		worker->cpu_s = cpu_s;
 }
 
 static void answer_validate(struct worker_process *worker, str_t payload, struct arena *arena)
