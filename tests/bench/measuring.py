@@ -152,8 +152,17 @@ class Bars:
     def hold(self, what, values, most=None, least=None, judged=True):
         """Holds the median of the rounds' ratios against its bar; one that cannot be judged here is shown."""
         value = statistics.median(values)
+        self._tell(what, spread(values, "{:,.2f}"), value, most, least, judged)
+
+    def hold_cost(self, what, over, under, most):
+        """Of CPU, the median of the rounds' ratios or the ratio of their lowest, whichever is worse: other programs only ever add to it, and most to
+        who needs little."""
+        rounds, lowest = ratios(over, under), min(over) / min(under)
+        self._tell(what, f"{spread(rounds, '{:,.2f}')}, lowest {lowest:,.2f}", max(statistics.median(rounds), lowest), most, None, True)
+
+    def _tell(self, what, found, value, most, least, judged):
         held = (most is None or value <= most) and (least is None or value >= least)
         bar = f"at most {most:g}" if most is not None else f"at least {least:g}"
         self.kept = self.kept and (held or not judged)
         said = ("held" if held else "MISSED") if judged else "not judged here"
-        print(f"bar      {what:50} {spread(values, '{:,.2f}'):28} {bar:15} {said}", flush=True)
+        print(f"bar      {what:50} {found:40} {bar:15} {said}", flush=True)
