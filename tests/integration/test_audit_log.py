@@ -272,12 +272,14 @@ def test_records_that_were_deleted_unread_are_a_mark(log):
     log.rig.kafka.read(log.rig.topics.scored, 50)
     daemon.terminate()
     log.rig.kafka.delete_records(log.rig.topics.scored, 0, 20)
+    left = log.records()[0]  # marks of transactions may be among what is gone
+    assert len(left) >= 30
     daemon.config["audit"]["log"] = True
     daemon.start()
-    log.await_logged(30)
+    log.await_logged(1 + len(left))
     assert log.sql("SELECT index, kind, from_offset, to_offset FROM audit_marks") == [(0, "gap", 0, 20)]
     mark = hashlib.sha256(b"\0\2\1" + struct.pack(">QQ", 0, 20) + bytes(4)).digest()
-    assert log.leaves(0) == [mark, *log.records()[0]]
+    assert log.leaves(0) == [mark, *left]
 
 
 # ---- what auditors do
