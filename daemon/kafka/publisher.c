@@ -14,6 +14,8 @@ enum {
 	MAX_DELAYED_LETTERS = 3,
 	RIGHT_MS = 20000, /* between attempts for want of a right */
 	STOP_SLACK_MS = 500,
+	STRAINED_LINGER_MS = 50,
+	STRAINED_MS = 1000, /* since the source waited last */
 };
 
 /* What transactions of offsets, of events and of dead letters need. */
@@ -32,6 +34,8 @@ struct publisher {
 	struct assignment *_Atomic passed; /* its prefixes are to be committed; NULL: none */
 	bool failed;			   /* everything is discarded */
 	bool full;			   /* the last transaction had no room for more */
+	int64_t ended_us;		   /* when the last transaction did; monotonic */
+	_Atomic int64_t strained_us;	   /* when the source waited last; monotonic */
 	struct list waiting;		   /* taken from `ready`, not in a transaction */
 	struct list joined;		   /* in the open transaction */
 	struct list suspects;		   /* were in a transaction in which messages were refused */
@@ -395,6 +399,7 @@ static bool transact(struct publisher *publisher, struct list *from, size_t most
 	}
 	enum transaction_outcome outcome =
 		transaction_run(&publisher->transactor, &publisher->joined, assignment);
+	publisher->ended_us = clock_monotonic_us();
 	assignment_end(assignment, outcome == OUTCOME_OK);
 	assignment_unref(assignment);
 	if (outcome == OUTCOME_OK) {
@@ -471,6 +476,18 @@ static void take_ready(struct publisher *publisher)
 	}
 }
 
+/* What comes alone waits for nobody, a trickle not for long. But each transaction costs two milliseconds of
+ * CPU, for which librdkafka 2.0.2 spins: where more comes than can be processed, few of them are made. */
+static int64_t remaining_linger_ms(const struct publisher *publisher)
+{
+	int64_t now_us = clock_monotonic_us(), linger_ms = publisher->settings->transaction_linger_ms;
+	if (linger_ms < STRAINED_LINGER_MS &&
+	    now_us < atomic_load(&publisher->strained_us) + INT64_C(1000) * STRAINED_MS)
+		linger_ms = STRAINED_LINGER_MS;
+	int64_t remaining_us = publisher->ended_us + INT64_C(1000) * linger_ms - now_us;
+	return remaining_us > 0 ? (remaining_us + 999) / 1000 : 0;
+}
+
 /* Under load the time that a transaction takes fills the next one; only a trickle is waited for. */
 static void collect(struct publisher *publisher)
 {
@@ -478,7 +495,7 @@ static void collect(struct publisher *publisher)
 	    queue_wait(&publisher->ready, 1, IDLE_MS) > 0 && !publisher->full &&
 	    atomic_load(&publisher->transactor.stop_at_us) == 0)
 		queue_wait(&publisher->ready, publisher->settings->transaction_max_events,
-			   publisher->settings->transaction_linger_ms);
+			   remaining_linger_ms(publisher));
 	take_ready(publisher);
 	if (!list_empty(&publisher->letters) || may_not_write_letters(publisher))
 		set_letters_apart(publisher, &publisher->waiting);
@@ -574,6 +591,7 @@ void publisher_push(struct publisher *publisher, struct publication *publication
 
 void publisher_set_shortage(struct publisher *publisher, size_t events)
 {
+	atomic_store(&publisher->strained_us, clock_monotonic_us());
 	queue_set_enough(&publisher->ready, events == 0 ? SIZE_MAX : (events + 1) / 2);
 }
 

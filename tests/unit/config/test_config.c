@@ -98,7 +98,7 @@ static void assert_kafka_defaults(const struct config_kafka *kafka)
 	assert_int_equal(kafka->properties.count, 0);
 	assert_int_equal(kafka->transaction_max_events, 5000);
 	assert_int_equal(kafka->transaction_max_bytes, 4 << 20);
-	assert_int_equal(kafka->transaction_linger_ms, 50);
+	assert_int_equal(kafka->transaction_linger_ms, 12);
 	assert_int_equal(kafka->transaction_timeout_ms, 15000);
 	assert_int_equal(kafka->session_timeout_ms, 10000);
 	assert_int_equal(kafka->heartbeat_ms, 1000);
