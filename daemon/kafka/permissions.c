@@ -14,6 +14,7 @@ enum {
 	UNDISTURBED_MS = 1000, /* a wait that a stop does not end */
 	CLOSE_MS = 5000,       /* of one client */
 	AGAIN_MS = 200,
+	RETRY_MS = 10,
 };
 
 /* librdkafka's broker in memory, which takes what real ones refuse and forbids nothing: the beginning of its
@@ -150,6 +151,8 @@ static err_t open_consumer(const struct attempts *attempts, const char *group, r
 	err_t err = kafka_conf_new(attempts->settings, &conf, detail);
 	if (!err)
 		err = kafka_conf_set(conf, "group.id", group, detail);
+	if (!err) /* what is refused because the partition is not there is asked again, twice */
+		err = kafka_conf_set_int(conf, "retry.backoff.ms", RETRY_MS, detail);
 	return err ? err : kafka_client_new(RD_KAFKA_CONSUMER, &conf, ret_client, detail);
 }
 
@@ -281,22 +284,32 @@ static bool is_tried(const struct attempts *attempts, enum right right)
 		(attempts->settings->audits && attempts->settings->checkpoint_topic));
 }
 
-/* Sends what no topic takes. */
+/* Sends what no topic takes; `answer` is set by its report, or here. A message that goes to a topic by name
+ * alone would wait until librdkafka 2.0.2 looks at what it does not know yet, which it does every second. */
+static void send_one(rd_kafka_t *client, const char *name, rd_kafka_resp_err_t *answer)
+{
+	rd_kafka_topic_t *topic = rd_kafka_topic_new(client, name, NULL);
+	*answer = RD_KAFKA_RESP_ERR__TIMED_OUT;
+	rd_kafka_resp_err_t refused =
+		topic ? rd_kafka_producev(client, RD_KAFKA_V_RKT(topic), RD_KAFKA_V_VALUE(NULL, 0),
+					  RD_KAFKA_V_OPAQUE(answer), RD_KAFKA_V_END)
+		      : rd_kafka_last_error();
+	if (refused)
+		*answer = refused;
+	if (topic)
+		rd_kafka_topic_destroy(topic);
+}
+
 static err_t send_nothing(struct attempts *attempts, rd_kafka_t *client, struct err_detail *detail)
 {
 	struct right_name topics[OUTPUTS];
 	rd_kafka_resp_err_t answers[OUTPUTS];
 	err_t err = ERR_OK;
 	for (size_t i = 0; i < OUTPUTS; i++) {
-		answers[i] = RD_KAFKA_RESP_ERR__TIMED_OUT;
-		right_name(attempts->settings, outputs[i], &topics[i]);
 		if (!is_tried(attempts, outputs[i]))
 			continue;
-		rd_kafka_resp_err_t refused =
-			rd_kafka_producev(client, RD_KAFKA_V_TOPIC(topics[i].name), RD_KAFKA_V_VALUE(NULL, 0),
-					  RD_KAFKA_V_OPAQUE(&answers[i]), RD_KAFKA_V_END);
-		if (refused)
-			answers[i] = refused;
+		right_name(attempts->settings, outputs[i], &topics[i]);
+		send_one(client, topics[i].name, &answers[i]);
 	}
 	flush(attempts, client);
 	for (size_t i = 0; i < OUTPUTS; i++) {

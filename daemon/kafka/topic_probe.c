@@ -17,6 +17,9 @@ enum {
 	UNCOVERED_MAX_MS = 600000,
 	CLIENT_CLOSE_MS = 1000,
 	MAX_BYTES = 16384,
+	AHEAD_MESSAGES = 1000,
+	AHEAD_KBYTES = 1024,
+	FETCH_WAIT_MS = 10, /* of the broker: other requests wait behind one that waits for records */
 };
 
 struct topic_probe {
@@ -426,8 +429,14 @@ static err_t build_conf(const struct kafka_settings *settings, rd_kafka_conf_t *
 		err = kafka_conf_set(conf, "enable.partition.eof", "true", detail);
 	if (!err)
 		err = kafka_conf_set_int(conf, "max.partition.fetch.bytes", MAX_BYTES, detail);
+	/* librdkafka 2.0.2 puts a mark into the queue for each partition that is started: where that fills
+	 * it, nothing is fetched until the broker's thread looks again, a second later */
 	if (!err)
-		err = kafka_conf_set_int(conf, "queued.min.messages", 1, detail);
+		err = kafka_conf_set_int(conf, "queued.min.messages", AHEAD_MESSAGES, detail);
+	if (!err)
+		err = kafka_conf_set_int(conf, "queued.max.messages.kbytes", AHEAD_KBYTES, detail);
+	if (!err)
+		err = kafka_conf_set_int(conf, "fetch.wait.max.ms", FETCH_WAIT_MS, detail);
 	if (!err)
 		err = kafka_conf_set_int(conf, "message.max.bytes", (long long)settings->max_message_bytes,
 					 detail);

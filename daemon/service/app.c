@@ -238,12 +238,18 @@ static err_t start_targets(struct app *app, struct err_detail *detail)
 	struct targets_options options;
 	if (app->config->targets_count == 0)
 		return ERR_OK;
-	starting(app, "the catalogs of the targets", NULL);
 	settings_targets(app->config, app->arena, &options);
-	err_t err = targets_start(&options, &app->targets, detail);
-	if (!err) /* the first events would otherwise meet targets without a catalog, and be UNKNOWN */
-		targets_wait_catalogs(app->targets, CATALOGS_START_MS);
-	return err;
+	return targets_start(&options, &app->targets, detail);
+}
+
+/* The first events would otherwise meet targets without a catalog, and be UNKNOWN. Catalogs are read while
+ * Kafka is reached. */
+static void await_catalogs(struct app *app)
+{
+	if (!app->targets)
+		return;
+	starting(app, "the catalogs of the targets", NULL);
+	targets_wait_catalogs(app->targets, CATALOGS_START_MS);
 }
 
 static void start_pipeline(struct app *app)
@@ -349,6 +355,7 @@ static err_t start_kafka(struct app *app, struct err_detail *detail)
 	err_t err = reach_kafka(app, detail);
 	if (err)
 		return err;
+	await_catalogs(app);
 	starting(app, "Kafka", NULL);
 	warn_of_feedback(app);
 	start_pipeline(app);
