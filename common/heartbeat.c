@@ -2,6 +2,10 @@
 
 #include "common/clock.h"
 
+enum { RESTS = 4 /* in the time that a heartbeat may be silent */, BUSY_MS = 30000 };
+
+static _Atomic int64_t longest_rest_ms = BUSY_MS / RESTS;
+
 void heartbeat_beat(struct heartbeat *heartbeat)
 {
 	/* the time first: who reads a wait that has just ended must not take it for a stall */
@@ -16,6 +20,18 @@ void heartbeat_waiting(struct heartbeat *heartbeat, const char *dependency)
 		atomic_store_explicit(&heartbeat->waiting_since_us, now_us, memory_order_relaxed);
 	atomic_store_explicit(&heartbeat->last_us, now_us, memory_order_relaxed);
 	atomic_store_explicit(&heartbeat->waiting_for, dependency, memory_order_relaxed);
+}
+
+int64_t heartbeat_rest(struct heartbeat *heartbeat, int64_t most_ms)
+{
+	int64_t allowed_ms = atomic_load_explicit(&longest_rest_ms, memory_order_relaxed);
+	heartbeat_beat(heartbeat);
+	return most_ms < allowed_ms ? most_ms : allowed_ms;
+}
+
+void heartbeat_limit_rests(int64_t busy_ms)
+{
+	atomic_store_explicit(&longest_rest_ms, busy_ms / RESTS, memory_order_relaxed);
 }
 
 void heartbeat_stop(struct heartbeat *heartbeat)

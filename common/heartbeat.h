@@ -22,6 +22,14 @@ void heartbeat_beat(struct heartbeat *heartbeat);
 /* The owner waits for a dependency outside of its control; `dependency` is a static text. */
 void heartbeat_waiting(struct heartbeat *heartbeat, const char *dependency);
 
+/* The owner is alive and waits for work, which wakes it: for how long it may wait, up to `most_ms`, before it
+ * has to show itself again. */
+int64_t heartbeat_rest(struct heartbeat *heartbeat, int64_t most_ms);
+
+/* For how long a busy heartbeat may be silent, in ms; before there are threads that rest. Any rest is a part
+ * of that. */
+void heartbeat_limit_rests(int64_t busy_ms);
+
 /* The thread has ended in an orderly way and is not watched any more. */
 void heartbeat_stop(struct heartbeat *heartbeat);
 

@@ -10,7 +10,7 @@ void queue_init(struct queue *queue, bool with_fd)
 	pthread_mutex_init(&queue->mutex, NULL);
 	clock_cond_init(&queue->filled);
 	list_init(&queue->items);
-	queue->closed = false;
+	queue->closed = queue->woken = false;
 	queue->awaited = 1;
 	queue->enough = SIZE_MAX;
 	queue->wakeup_fd = with_fd ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
@@ -86,14 +86,23 @@ size_t queue_wait(struct queue *queue, size_t count, int64_t timeout_ms)
 	pthread_mutex_lock(&queue->mutex);
 	for (;;) {
 		queue->awaited = count < queue->enough ? count : queue->enough;
-		if (queue->items.count >= queue->awaited || queue->closed || timeout_ms == 0 ||
-		    !wait_filled(queue, timeout_ms, &deadline))
+		if (queue->items.count >= queue->awaited || queue->closed || queue->woken ||
+		    timeout_ms == 0 || !wait_filled(queue, timeout_ms, &deadline))
 			break;
 	}
+	queue->woken = false;
 	queue->awaited = 1;
 	size_t held = queue->items.count;
 	pthread_mutex_unlock(&queue->mutex);
 	return held;
+}
+
+void queue_wake(struct queue *queue)
+{
+	pthread_mutex_lock(&queue->mutex);
+	queue->woken = true;
+	pthread_cond_signal(&queue->filled);
+	pthread_mutex_unlock(&queue->mutex);
 }
 
 void queue_set_enough(struct queue *queue, size_t count)

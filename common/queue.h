@@ -14,6 +14,7 @@ struct queue {
 	pthread_cond_t filled;
 	struct list items;
 	bool closed;
+	bool woken;	/* queue_wait ends at once */
 	int wakeup_fd;	/* eventfd made readable by a push, or -1 */
 	size_t awaited; /* a push to fewer items wakes nobody */
 	size_t enough;	/* for queue_wait */
@@ -36,6 +37,9 @@ size_t queue_take_all(struct queue *queue, struct list *to);
 /* Waits up to `timeout_ms` until the queue holds at least `count` items, or what is enough, or is closed;
  * returns how many. For a queue with one thread that waits or takes. */
 size_t queue_wait(struct queue *queue, size_t count, int64_t timeout_ms);
+
+/* Ends queue_wait, or the next one where nobody waits: there is something else to look after. */
+void queue_wake(struct queue *queue);
 
 /* From now on queue_wait waits for no more than `count` items, above 0, whatever it was called for; SIZE_MAX:
  * for as many as it was called for. */

@@ -17,7 +17,10 @@
 
 #include <assert.h>
 
-enum { IDLE_MS = 200 };
+enum {
+	REST_MS = 5000, /* of the first worker, which tells of incidents, too */
+	LONG_REST_MS = 60000,
+};
 
 struct pipeline {
 	struct pipeline_options options;
@@ -335,6 +338,19 @@ static void work_on(struct event *event)
 		finalise(event);
 }
 
+/* NULL: none came for a while, or there will be none any more. */
+static struct event *await_event(struct pipeline *pipeline, unsigned index)
+{
+	struct list_node *node = queue_take(&pipeline->work, 0);
+	if (!node) {
+		int64_t rest_ms =
+			heartbeat_rest(&pipeline->heartbeats[index], index == 0 ? REST_MS : LONG_REST_MS);
+		node = queue_take(&pipeline->work, rest_ms);
+		heartbeat_beat(&pipeline->heartbeats[index]);
+	}
+	return node ? container_of(node, struct event, node) : NULL;
+}
+
 static void worker_main(void *context, unsigned index)
 {
 	struct pipeline *pipeline = context;
@@ -342,9 +358,9 @@ static void worker_main(void *context, unsigned index)
 	for (;;) {
 		heartbeat_beat(heartbeat);
 		incidents_log(pipeline->context.incidents, clock_monotonic_us(), false);
-		struct list_node *node = queue_take(&pipeline->work, IDLE_MS);
-		if (node)
-			work_on(container_of(node, struct event, node));
+		struct event *event = await_event(pipeline, index);
+		if (event)
+			work_on(event);
 		else if (queue_closed(&pipeline->work))
 			break;
 	}

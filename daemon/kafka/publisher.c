@@ -7,7 +7,8 @@
 #include "kafka/transaction.h"
 
 enum {
-	IDLE_MS = 100,
+	REST_MS = 5000, /* without events */
+	LOOK_MS = 100,	/* between looks at what may go on without one */
 	LIMIT_MS = 60000,
 	LETTERS_BASE_MS = 1000,
 	LETTERS_CAP_MS = 30000,
@@ -488,11 +489,20 @@ static int64_t remaining_linger_ms(const struct publisher *publisher)
 	return remaining_us > 0 ? (remaining_us + 999) / 1000 : 0;
 }
 
+/* Until there are events, for a while; how many. Letters, and prefixes that wait for a right, may go on
+ * without one. */
+static size_t await_events(struct publisher *publisher)
+{
+	bool looks = !list_empty(&publisher->letters) || atomic_load(&publisher->passed);
+	int64_t patience_ms = heartbeat_rest(&publisher->transactor.heartbeat, looks ? LOOK_MS : REST_MS);
+	return queue_wait(&publisher->ready, 1, patience_ms);
+}
+
 /* Under load the time that a transaction takes fills the next one; only a trickle is waited for. */
 static void collect(struct publisher *publisher)
 {
 	if (list_empty(&publisher->waiting) && list_empty(&publisher->suspects) &&
-	    queue_wait(&publisher->ready, 1, IDLE_MS) > 0 && !publisher->full &&
+	    await_events(publisher) > 0 && !publisher->full &&
 	    atomic_load(&publisher->transactor.stop_at_us) == 0)
 		queue_wait(&publisher->ready, publisher->settings->transaction_max_events,
 			   remaining_linger_ms(publisher));
@@ -598,6 +608,7 @@ void publisher_set_shortage(struct publisher *publisher, size_t events)
 void publisher_commit_prefixes(struct publisher *publisher, struct assignment *assignment)
 {
 	assignment_unref(atomic_exchange(&publisher->passed, assignment_ref(assignment)));
+	queue_wake(&publisher->ready);
 }
 
 bool publisher_close(struct publisher *publisher, int64_t timeout_ms)

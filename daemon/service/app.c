@@ -1008,6 +1008,7 @@ static err_t run(struct app *app, int signals, struct err_detail *detail)
 	if (signals < 0 || app->fatal_fd < 0)
 		return err_fail(detail, ERR_OS, "signals cannot be received: %s", strerror(errno));
 	bool unwanted = false;
+	heartbeat_limit_rests(stall_ms());
 	notify_status("Starting");
 	err_t err = start_beside(app, &unwanted, detail);
 	if (!err && !unwanted) {

@@ -72,6 +72,23 @@ static void a_wait_that_is_begun_anew_is_alive_and_counts_as_one(void **state)
 	assert_null(waiting_for);
 }
 
+static void a_rest_is_a_sign_of_life_and_ends_long_before_the_limit(void **state)
+{
+	(void)state;
+	struct heartbeat heartbeat = { .name = "test" };
+	const char *waiting_for;
+	heartbeat_limit_rests(BUSY_MS);
+	heartbeat_waiting(&heartbeat, "somebody");
+	atomic_fetch_sub(&heartbeat.last_us, INT64_C(10) * WAITING_MS * 1000);
+	int64_t before_us = clock_monotonic_us();
+	int64_t longest_ms = heartbeat_rest(&heartbeat, INT64_MAX);
+	assert_in_range(longest_ms, 1, BUSY_MS / 2);
+	assert_true(atomic_load(&heartbeat.last_us) >= before_us);
+	assert_null(look(&heartbeat, BUSY_MS, &waiting_for));
+	assert_null(waiting_for);
+	assert_int_equal(heartbeat_rest(&heartbeat, longest_ms - 1), longest_ms - 1);
+}
+
 static void one_that_has_not_started_or_has_ended_is_not_watched(void **state)
 {
 	(void)state;
@@ -92,6 +109,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(silence_is_allowed_up_to_the_limit_of_what_a_thread_does),
 		cmocka_unit_test(a_wait_that_is_begun_anew_is_alive_and_counts_as_one),
+		cmocka_unit_test(a_rest_is_a_sign_of_life_and_ends_long_before_the_limit),
 		cmocka_unit_test(one_that_has_not_started_or_has_ended_is_not_watched),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -88,6 +88,32 @@ static void waits_for_enough(void **state)
 	}
 }
 
+static void *wake(void *queue)
+{
+	queue_wake(queue);
+	return NULL;
+}
+
+/* For ever, but for being woken: whether that comes before or after it begins to wait. Once. */
+static void is_woken(void **state)
+{
+	(void)state;
+	struct item item;
+	struct queue queue;
+	pthread_t thread;
+	queue_init(&queue, false);
+	assert_int_equal(pthread_create(&thread, NULL, wake, &queue), 0);
+	assert_int_equal(queue_wait(&queue, 1, -1), 0);
+	pthread_join(thread, NULL);
+	queue_push(&queue, &item.node);
+	queue_wake(&queue);
+	assert_int_equal(queue_wait(&queue, 2, -1), 1);
+	int64_t started_us = clock_monotonic_us();
+	assert_int_equal(queue_wait(&queue, 2, 30), 1);
+	assert_true(clock_monotonic_us() - started_us >= 30000);
+	queue_destroy(&queue);
+}
+
 static void everything_at_once(void **state)
 {
 	(void)state;
@@ -256,6 +282,7 @@ int main(void)
 		cmocka_unit_test(first_in_first_out),
 		cmocka_unit_test(waits_as_long_as_told),
 		cmocka_unit_test(waits_for_enough),
+		cmocka_unit_test(is_woken),
 		cmocka_unit_test(everything_at_once),
 		cmocka_unit_test(the_descriptor_follows),
 		cmocka_unit_test(closed),
