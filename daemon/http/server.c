@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 
 enum {
-	ROUND_MS = 250,
+	ROUND_MS = 1000,    /* at most */
 	MAX_ACCEPTED = 192, /* accepted in one round of the library, before others make room */
 	ACCEPT_SIZE = 2048, /* of all Accept headers; what goes beyond is not read */
 };
@@ -260,14 +260,29 @@ static void end_overdue(struct http_server *server)
 
 /* ---- the thread ---- */
 
+/* Until a connection has no more time, or the next tick is due; no longer than `most_ms`. */
+static int until_due_ms(const struct http_server *server, int most_ms)
+{
+	int64_t now_us = clock_monotonic_us(), due_us = now_us + INT64_C(1000) * most_ms;
+	if (server->options.tick && server->next_tick_us < due_us)
+		due_us = server->next_tick_us;
+	if (!list_empty(&server->connections)) {
+		const struct connection *oldest =
+			container_of(server->connections.head.next, struct connection, node);
+		if (oldest->deadline_us < due_us)
+			due_us = oldest->deadline_us;
+	}
+	return due_us > now_us ? (int)((due_us - now_us + 999) / 1000) : 0;
+}
+
 static int round_ms(struct http_server *server)
 {
 	MHD_UNSIGNED_LONG_LONG timeout_ms;
 	if (server->connections.count > HTTP_CONNECTIONS)
 		return 0;
 	if (MHD_get_timeout(server->daemon, &timeout_ms) != MHD_YES || timeout_ms > ROUND_MS)
-		return ROUND_MS;
-	return (int)timeout_ms;
+		timeout_ms = ROUND_MS;
+	return until_due_ms(server, (int)timeout_ms);
 }
 
 static void tick(struct http_server *server)

@@ -41,9 +41,9 @@ enum {
 	LOG_AGAIN_MS = 60000,	/* when that has become something else */
 	START_GOES_ON_MS = 60000,
 	CATALOGS_START_MS = 10000,
-	ROUND_MS = 250,	       /* of the main loop */
+	ROUND_MS = 2000, /* of the main loop, between status lines */
+	DRAIN_ROUND_MS = 250,
 	START_GRACE_MS = 2000, /* for a start that is not wanted any more */
-	STATUS_MS = 2000,      /* between status lines */
 	STALL_MS = 30000,      /* without a watchdog: when a thread counts as stuck */
 	/* a stop, after the drain: until when each of them has its time, and all */
 	SOURCE_STOP_MS = 2000,
@@ -665,7 +665,7 @@ static void drain(struct app *app)
 	while (events && !has_failed(app) && (left_us = deadline_us - clock_monotonic_us()) > 0) {
 		const char *waiting_for;
 		int64_t left_ms = left_us / 1000 + 1;
-		credits_wait_below(&app->credits, 0, left_ms < ROUND_MS ? left_ms : ROUND_MS);
+		credits_wait_below(&app->credits, 0, left_ms < DRAIN_ROUND_MS ? left_ms : DRAIN_ROUND_MS);
 		heartbeat_beat(&app->main);
 		notify_alive(app->heartbeats, app->tickers_count, STALL_MS, &waiting_for);
 		credits_used(&app->credits, &events, &bytes);
@@ -957,12 +957,12 @@ static void show_status(struct app *app, const char *waiting_for)
 }
 
 /* The next signal within a round, 0 when there was none, −1 when a part has failed for good. */
-static int next_signal(const struct app *app, int signals)
+static int next_signal(const struct app *app, int signals, int round_ms)
 {
 	struct pollfd fds[] = { { .fd = signals, .events = POLLIN },
 				{ .fd = app->fatal_fd, .events = POLLIN } };
 	struct signalfd_siginfo info;
-	if (poll(fds, 2, ROUND_MS) <= 0)
+	if (poll(fds, 2, round_ms) <= 0)
 		return 0;
 	if (fds[1].revents)
 		return -1;
@@ -972,9 +972,9 @@ static int next_signal(const struct app *app, int signals)
 static void serve(struct app *app, int signals)
 {
 	int64_t limit_ms = stall_ms(), next_status_us = 0;
-	for (;;) {
+	for (int wait_ms = 0;; wait_ms = (int)heartbeat_rest(&app->main, ROUND_MS)) {
 		const char *waiting_for;
-		int signal = next_signal(app, signals);
+		int signal = next_signal(app, signals, wait_ms);
 		if (signal == -1 || signal == SIGTERM || signal == SIGINT)
 			return;
 		if (signal == SIGHUP) {
@@ -985,7 +985,7 @@ static void serve(struct app *app, int signals)
 		notify_alive(app->heartbeats, app->tickers_count, limit_ms, &waiting_for);
 		if (clock_monotonic_us() < next_status_us)
 			continue;
-		next_status_us = clock_monotonic_us() + (int64_t)STATUS_MS * 1000;
+		next_status_us = clock_monotonic_us() + (int64_t)ROUND_MS * 1000;
 		rotation_look(app->rotation);
 		show_status(app, waiting_for);
 	}
