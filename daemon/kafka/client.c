@@ -380,6 +380,13 @@ void kafka_count_as_poll(rd_kafka_t *consumer)
 	(void)none;
 }
 
+void kafka_end_poll(rd_kafka_t *consumer)
+{
+	_cleanup_(kafka_queue_cleanup) rd_kafka_queue_t *queue = rd_kafka_queue_get_consumer(consumer);
+	if (queue)
+		rd_kafka_queue_yield(queue);
+}
+
 int64_t kafka_written_ms(const rd_kafka_message_t *message)
 {
 	rd_kafka_timestamp_type_t type;

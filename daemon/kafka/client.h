@@ -80,6 +80,9 @@ unsigned kafka_clients_left(void);
  * thread's, in a callback, too. */
 void kafka_count_as_poll(rd_kafka_t *consumer);
 
+/* Ends rd_kafka_consumer_poll, or the next one where nobody polls. Any thread. */
+void kafka_end_poll(rd_kafka_t *consumer);
+
 /* When the message was written (wall clock), as far as that can be true: now where nothing tells. */
 int64_t kafka_written_ms(const rd_kafka_message_t *message);
 

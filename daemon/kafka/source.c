@@ -13,11 +13,13 @@
 #include <stdatomic.h>
 
 enum {
-	POLL_MS = 100,
+	POLL_MS = 100,	      /* while there is something to look after */
+	REST_MS = 5000,	      /* while there is not; what comes ends it */
 	CREDIT_WAIT_MS = 500, /* pausing throws away what was fetched ahead: worth some waiting */
 	LOOK_MS = 100,
 	LAG_MS = 1000,
-	ASIDE_MS = 5000, /* between looks from aside, less while much is read */
+	ASIDE_MS = 5000,      /* between looks from aside, less while much is read */
+	ASIDE_REST_MS = 8000, /* while all is read: who makes the topic again mostly shows then */
 	ASIDE_LEAST_MS = 250,
 	SEARCH_MS = 20000,     /* for where another topic begins */
 	UNANSWERED_MS = 30000, /* until a partition without a leader is told */
@@ -58,6 +60,7 @@ struct source {
 	bool passed;		  /* the end of a partition, behind what is no event */
 	int64_t next_passed_us;	  /* earliest time to have that committed */
 	bool failing;		  /* a partition is stopped until something of it comes */
+	bool finished;		  /* all that is there, and nothing has come since */
 	rd_kafka_message_t *held; /* waits for credits */
 	bool all_paused;
 	struct paused *paused;
@@ -75,6 +78,17 @@ struct source {
 	_Atomic uint64_t recreated;
 	struct board board;
 };
+
+/* Something has come, or has changed. */
+static void resume_looks(struct source *source)
+{
+	int64_t aside_us = source->last_aside_us + (int64_t)ASIDE_MS * 1000;
+	if (!source->finished)
+		return;
+	source->finished = false;
+	if (source->next_aside_us > aside_us)
+		source->next_aside_us = aside_us;
+}
 
 /* ---- pausing ---- */
 
@@ -306,13 +320,14 @@ static void on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t err, rd_kafka
 			 void *opaque)
 {
 	struct source *source = opaque;
-	(void)consumer;
 	heartbeat_waiting(&source->heartbeat, "Kafka rebalance");
 	if (err == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS)
 		on_assign(source, list);
 	else
 		on_revoke(source);
+	resume_looks(source);
 	heartbeat_beat(&source->heartbeat);
+	rd_kafka_yield(consumer); /* there is something to look after */
 }
 
 /* ---- messages ---- */
@@ -344,6 +359,7 @@ static void deliver(struct source *source, rd_kafka_message_t *message, size_t c
 				  kafka_written_ms(message), witness.sign);
 	if (arrival != OFFSETS_STALE)
 		trails_note(&source->trails, message->partition, witness);
+	resume_looks(source);
 	if (source->failing)
 		lift_failure(source, message->partition);
 	if (arrival != OFFSETS_FRESH) {
@@ -412,6 +428,7 @@ static void report_failing(struct source *source, const rd_kafka_message_t *mess
 						  .end = -1,
 						  .err = message->err });
 	source->failing = true;
+	resume_looks(source);
 }
 
 /* The consumer fetches the partition no more. A look from aside tells why. */
@@ -488,7 +505,7 @@ static void handle_error(struct source *source, const rd_kafka_message_t *messag
 static void on_error(rd_kafka_t *client, int err, const char *reason, void *opaque)
 {
 	struct source *source = opaque;
-	(void)client;
+	rd_kafka_yield(client);
 	if (err == RD_KAFKA_RESP_ERR__FATAL)
 		report_fatal(source);
 	else if (err != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
@@ -714,7 +731,7 @@ static void look_from_aside(struct source *source)
 	free(questions);
 	source->asked = true;
 	source->last_aside_us = now_us;
-	source->next_aside_us = now_us + (int64_t)ASIDE_MS * 1000;
+	source->next_aside_us = now_us + (int64_t)(source->finished ? ASIDE_REST_MS : ASIDE_MS) * 1000;
 }
 
 /* Every so often, not with every message: partitions that may go on, and ones that must not. */
@@ -807,6 +824,7 @@ static void measure_lag(struct source *source)
 	}
 	board_write(&source->board, standings, count);
 	stops_sum(&source->stops, &stops);
+	source->finished = unfinished.behind == 0 && stops.partitions == 0 && !stops.any;
 	atomic_store(&source->oldest_ms, stops.oldest_ms < oldest_ms ? stops.oldest_ms : oldest_ms);
 	atomic_store(&source->map_fill, fill);
 	atomic_store(&source->paused_now, count_waiting(source));
@@ -827,11 +845,29 @@ static void set_pauses(struct source *source)
 	measure_lag(source);
 }
 
+/* For how long nothing has to be looked after unless something comes. */
+static int rest_ms(const struct source *source)
+{
+	if (source->held)
+		return 0;
+	if (!source->assignment || !source->finished || source->unreachable || source->asked ||
+	    source->failing || source->all_paused || source->paused_count > 0 ||
+	    atomic_load(&source->pausing))
+		return POLL_MS;
+	int64_t until_aside_us = source->next_aside_us - clock_monotonic_us();
+	if (until_aside_us < INT64_C(1000) * POLL_MS)
+		return POLL_MS;
+	return until_aside_us < INT64_C(1000) * REST_MS ? (int)(until_aside_us / 1000) + 1 : REST_MS;
+}
+
 /* One round: deliver what is held, else fetch. Paused, the poll only serves the group. */
 static void run_once(struct source *source)
 {
 	set_pauses(source);
-	rd_kafka_message_t *message = rd_kafka_consumer_poll(source->consumer, source->held ? 0 : POLL_MS);
+	int patience_ms = rest_ms(source);
+	if (patience_ms > POLL_MS)
+		patience_ms = (int)heartbeat_rest(&source->heartbeat, patience_ms);
+	rd_kafka_message_t *message = rd_kafka_consumer_poll(source->consumer, patience_ms);
 	if (!message)
 		return;
 	if (message->err) {
@@ -966,6 +1002,7 @@ rd_kafka_t *source_consumer(struct source *source)
 void source_pause(struct source *source)
 {
 	atomic_store(&source->pausing, true);
+	kafka_end_poll(source->consumer);
 }
 
 bool source_close(struct source *source, int64_t timeout_ms)
@@ -973,6 +1010,7 @@ bool source_close(struct source *source, int64_t timeout_ms)
 	if (!source || !source->pool)
 		return true;
 	atomic_store(&source->stopping, true);
+	kafka_end_poll(source->consumer);
 	topic_probe_close(source->topic_probe);
 	if (!pool_join_within(source->pool, timeout_ms))
 		return false;

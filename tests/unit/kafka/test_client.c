@@ -3,6 +3,7 @@
 #include "common/clock.h"
 
 #include <librdkafka/rdkafka_mock.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <time.h>
@@ -12,7 +13,7 @@
 #define TOPIC "polled"
 
 /* A gap between two beats that is longer than the interval would fail the test on a busy machine. */
-enum { INTERVAL_MS = 5000, BEAT_MS = 50, SILENCE_MS = 7000, CLOSE_MS = 20000 };
+enum { INTERVAL_MS = 5000, BEAT_MS = 50, SILENCE_MS = 7000, CLOSE_MS = 20000, POLL_MS = 60000 };
 
 static struct kafka_settings settings_with(int session_ms, int drain_ms)
 {
@@ -58,6 +59,35 @@ static void the_interval_of_polls_holds_a_session_and_a_rebalance(void **state)
 			fail_msg("%s", detail.message);
 		kafka_client_close(client, CLOSE_MS);
 	}
+}
+
+static void *end_poll(void *client)
+{
+	kafka_end_poll(client);
+	return NULL;
+}
+
+/* Without a broker nothing comes. */
+static void a_poll_is_ended_from_outside_before_and_after_it_began(void **state)
+{
+	(void)state;
+	struct kafka_settings settings = settings_with(INTERVAL_MS, 0);
+	struct err_detail detail = { "" };
+	rd_kafka_t *client = NULL;
+	pthread_t thread;
+	settings.bootstrap_servers = "";
+	rd_kafka_conf_t *conf = member_conf(&settings);
+	if (kafka_client_new(RD_KAFKA_CONSUMER, &conf, &client, &detail))
+		fail_msg("%s", detail.message);
+	rd_kafka_poll_set_consumer(client);
+	int64_t started_us = clock_monotonic_us();
+	kafka_end_poll(client);
+	assert_null(rd_kafka_consumer_poll(client, POLL_MS));
+	assert_int_equal(pthread_create(&thread, NULL, end_poll, client), 0);
+	assert_null(rd_kafka_consumer_poll(client, POLL_MS));
+	assert_true(clock_monotonic_us() - started_us < INT64_C(1000) * POLL_MS);
+	pthread_join(thread, NULL);
+	kafka_client_close(client, CLOSE_MS);
 }
 
 /* ---- a member of a group ---- */
@@ -165,6 +195,7 @@ int main(void)
 		cmocka_unit_test(the_interval_of_polls_holds_a_session_and_a_rebalance),
 		cmocka_unit_test_setup_teardown(who_waits_for_something_else_is_no_less_a_member,
 						start_member, stop_member),
+		cmocka_unit_test(a_poll_is_ended_from_outside_before_and_after_it_began),
 		cmocka_unit_test(no_client_makes_topics),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
