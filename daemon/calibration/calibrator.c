@@ -15,7 +15,8 @@
 #include <pthread.h>
 
 enum {
-	POLL_MS = 100,
+	POLL_MS = 100,	    /* while there is something to look after */
+	REST_MS = 5000,	    /* while there is not; what comes ends it */
 	BATCH_CASES = 5000, /* half as dear as by the thousand: most of them meet in the same buckets */
 	BATCH_RECORDS = 10000,
 	BATCH_AGE_MS = 500,
@@ -64,6 +65,7 @@ struct calibrator {
 	int64_t written_ms;	/* when the first record of the batch, or of the last one, was written */
 	int64_t away_since_ms;	/* wall clock: when the database did not take an attempt, after it had */
 	int64_t next_lag_us;
+	uint64_t behind;	  /* as of then */
 	int64_t fetched_us;	  /* since when partitions are fetched without a break */
 	right_set refused;	  /* rights of which the broker says that they are missing */
 	int64_t refused_since_ms; /* wall clock: the first of them */
@@ -368,12 +370,12 @@ static void on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t err, rd_kafka
 			 void *opaque)
 {
 	struct calibrator *calibrator = opaque;
-	(void)consumer;
 	assert(calibrator->magic == CALIBRATOR_MAGIC);
 	if (err == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS)
 		on_assign(calibrator, list);
 	else
 		on_revoke(calibrator);
+	rd_kafka_yield(consumer); /* there is something to look after */
 }
 
 /* ---- rights ---- */
@@ -565,9 +567,28 @@ static void handle_error(struct calibrator *calibrator, const rd_kafka_message_t
 	}
 }
 
+/* For how long nothing has to be looked after unless something comes. */
+static int rest_ms(const struct calibrator *calibrator)
+{
+	const struct batch *batch = &calibrator->batch;
+	if ((batch->partitions_count > 0 && !calibrator->positioned) || calibrator->retry_at_us ||
+	    calibrator->refused || calibrator->paused || batch->records > 0 || calibrator->behind > 0 ||
+	    batch_held_count(batch) > 0)
+		return POLL_MS;
+	int64_t due_us = drift_watch_due_us(calibrator->watch), now_us = clock_monotonic_us();
+	if (batch_moved(batch) && calibrator->next_passed_us < due_us)
+		due_us = calibrator->next_passed_us;
+	if (due_us < now_us + INT64_C(1000) * POLL_MS)
+		return POLL_MS;
+	return due_us < now_us + INT64_C(1000) * REST_MS ? (int)((due_us - now_us) / 1000) + 1 : REST_MS;
+}
+
 static void poll_once(struct calibrator *calibrator)
 {
-	rd_kafka_message_t *message = rd_kafka_consumer_poll(calibrator->consumer, POLL_MS);
+	int patience_ms = rest_ms(calibrator);
+	if (patience_ms > POLL_MS)
+		patience_ms = (int)heartbeat_rest(&calibrator->heartbeat, patience_ms);
+	rd_kafka_message_t *message = rd_kafka_consumer_poll(calibrator->consumer, patience_ms);
 	if (!message)
 		return;
 	bool kept = false;
@@ -603,6 +624,7 @@ static void measure_lag(struct calibrator *calibrator)
 		return;
 	calibrator->next_lag_us = now_us + (int64_t)LAG_MS * 1000;
 	uint64_t behind = calibrator->positioned ? lag_offsets(&calibrator->batch, calibrator->consumer) : 0;
+	calibrator->behind = behind;
 	pthread_mutex_lock(&calibrator->mutex);
 	calibrator->statistics.behind = behind;
 	calibrator->statistics.held = batch_held_count(&calibrator->batch);
@@ -799,6 +821,7 @@ void calibrator_close(struct calibrator *calibrator, int64_t until_us)
 		return;
 	calibration_store_limit_waits(calibrator->store, until_us);
 	atomic_store(&calibrator->stopping, true);
+	kafka_end_poll(calibrator->consumer);
 }
 
 bool calibrator_ended(struct calibrator *calibrator, int64_t timeout_ms)
@@ -816,6 +839,7 @@ void calibrator_stop(struct calibrator *calibrator)
 	if (!calibrator)
 		return;
 	atomic_store(&calibrator->stopping, true);
+	kafka_end_poll(calibrator->consumer);
 	pool_join(calibrator->pool);
 	calibrator_free(calibrator);
 }

@@ -250,16 +250,33 @@ static const struct {
 
 /* ---- its order ---- */
 
-static bool is_due(const struct drift_watch *watch, enum work work)
+/* INT64_MAX: not before something comes. */
+static int64_t due_us(const struct drift_watch *watch, enum work work)
 {
 	const char *id, *error;
 	if (work == WORK_SETTLE && !drift_publisher_outcome(watch->drift_publisher, &id, &error))
-		return false;
+		return INT64_MAX;
 	if (work == WORK_JUDGE && watch->judged.count == 0 && watch->touched.count == 0)
-		return false;
+		return INT64_MAX;
 	if (work == WORK_FORGET && !watch->caught_up)
-		return false;
-	return clock_monotonic_us() >= watch->due_us[work];
+		return INT64_MAX;
+	return watch->due_us[work];
+}
+
+static bool is_due(const struct drift_watch *watch, enum work work)
+{
+	return clock_monotonic_us() >= due_us(watch, work);
+}
+
+int64_t drift_watch_due_us(const struct drift_watch *watch)
+{
+	int64_t first_us = INT64_MAX;
+	if (drift_publisher_under_way(watch->drift_publisher) > 0)
+		return 0;
+	for (enum work work = 0; work < WORK_COUNT_; work++)
+		if (due_us(watch, work) < first_us)
+			first_us = due_us(watch, work);
+	return first_us < watch->away_until_us ? watch->away_until_us : first_us;
 }
 
 /* The longer an attempt took, the longer counting goes on undisturbed. */

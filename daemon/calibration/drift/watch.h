@@ -65,6 +65,10 @@ void drift_watch_set_caught_up(struct drift_watch *watch, bool caught_up);
  * statistics have changed. What fails is tried again later and logged once. */
 bool drift_watch_step(struct drift_watch *watch);
 
+/* When the next step has something to do (monotonic clock), if nothing comes before: 0 while an advisory is
+ * on its way. */
+int64_t drift_watch_due_us(const struct drift_watch *watch);
+
 /* Publishes what it can within `timeout_ms` before a stop. */
 void drift_watch_finish(struct drift_watch *watch, int64_t timeout_ms);
 
