@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <poll.h>
 
-#define LONGEST_PAUSE_US ((int64_t)1000000) /* a sign of life at least so often */
+#define LONGEST_PAUSE_US ((int64_t)5000000)
 #define REAP_PAUSE_US	 ((int64_t)10000)
 #define FAREWELL_US	 ((int64_t)500000) /* for idle workers to take leave of their servers */
 #define WAIT_LIMIT_US	 ((int64_t)600 * 1000000)
@@ -100,14 +100,19 @@ static void expire_workers(struct target *target, int64_t now_us)
 	}
 }
 
+/* When it is dismissed; INT64_MAX: never. */
+static int64_t dismissed_us(const struct target *target, const struct worker *worker)
+{
+	int64_t patience_us = target->settings.idle_timeout_s * 1000000;
+	return patience_us > 0 ? worker->idle_since_us + patience_us : INT64_MAX;
+}
+
 /* Those that nobody has needed for a while, but for what is on its way to be asked. */
 static void dismiss_idle(struct target *target, int64_t now_us)
 {
-	int64_t patience_us = target->settings.idle_timeout_s * 1000000;
 	for (size_t i = 0; i < target->settings.connections; i++) {
 		struct worker *worker = &target->workers[i];
-		if (worker->state == WORKER_IDLE && patience_us > 0 &&
-		    now_us - worker->idle_since_us >= patience_us)
+		if (worker->state == WORKER_IDLE && now_us >= dismissed_us(target, worker))
 			worker_dismiss(worker);
 		else if (worker->state == WORKER_DYING && now_us >= worker->deadline_us)
 			worker_kill(worker->pid);
@@ -186,6 +191,8 @@ static int64_t target_wakes_us(struct target *target, int64_t now_us)
 		const struct worker *worker = &target->workers[i];
 		if (worker->state == WORKER_BUSY)
 			earlier(&at_us, worker->deadline_us);
+		else if (worker->state == WORKER_IDLE)
+			earlier(&at_us, dismissed_us(target, worker));
 		else if (worker->state == WORKER_DYING)
 			earlier(&at_us, now_us + REAP_PAUSE_US);
 	}
@@ -246,6 +253,7 @@ static void poll_once(struct targets *targets, struct poll_set *set)
 		earlier(&at_us, target_wakes_us(&targets->items[i], now_us));
 	poll_set_fill(set, targets);
 	int timeout_ms = at_us <= now_us ? 0 : (int)((at_us - now_us) / 1000 + 1);
+	timeout_ms = (int)heartbeat_rest(&targets->heartbeat, timeout_ms);
 	int ready = poll(set->fds, set->count, timeout_ms);
 	heartbeat_beat(&targets->heartbeat);
 	for (size_t i = 1; ready > 0 && i < set->count; i++) {

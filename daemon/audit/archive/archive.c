@@ -11,7 +11,7 @@
 
 enum {
 	AGAIN_MS = 2000, /* after PostgreSQL did not take something */
-	ROUND_MS = 1000,
+	REST_MS = 5000,
 	BUCKETS = 1024,
 	KNOWN_MAX = 8192, /* contents that are known to be stored; those used last */
 };
@@ -328,13 +328,15 @@ static err_t work(struct archive *archive)
 /* False: the thread is to end. After a failure the next attempt comes not at once. */
 static bool wait_for_round(struct archive *archive, err_t last)
 {
-	const struct timespec deadline = clock_deadline_after(last ? AGAIN_MS : ROUND_MS);
+	const int64_t rest_ms = heartbeat_rest(&archive->heartbeat, REST_MS);
+	const struct timespec deadline = clock_deadline_after(last ? AGAIN_MS : rest_ms);
 	int status = 0;
 	pthread_mutex_lock(&archive->mutex);
 	while (!archive->stopping && status == 0 && (last || list_empty(&archive->waiting)))
 		status = pthread_cond_timedwait(&archive->changed, &archive->mutex, &deadline);
 	bool goes_on = !archive->stopping;
 	pthread_mutex_unlock(&archive->mutex);
+	heartbeat_beat(&archive->heartbeat);
 	return goes_on;
 }
 
@@ -359,7 +361,6 @@ static void archive_main(void *context, unsigned index)
 		archive_file_read_all(archive->directory, take_kept, archive);
 	do {
 		last = work(archive);
-		heartbeat_beat(&archive->heartbeat);
 	} while (wait_for_round(archive, last));
 	work(archive);
 	heartbeat_stop(&archive->heartbeat);
