@@ -49,7 +49,7 @@ struct calibrator {
 	struct fetching fetching; /* the thread's */
 	struct pool *pool;
 	struct heartbeat heartbeat;
-	_Atomic bool stopping;
+	_Atomic bool stopping, ending;
 
 	struct calibration_store *store; /* the thread's, likewise below */
 	struct drift_watch *watch;
@@ -573,7 +573,7 @@ static int rest_ms(const struct calibrator *calibrator)
 	const struct batch *batch = &calibrator->batch;
 	if ((batch->partitions_count > 0 && !calibrator->positioned) || calibrator->retry_at_us ||
 	    calibrator->refused || calibrator->paused || batch->records > 0 || calibrator->behind > 0 ||
-	    batch_held_count(batch) > 0)
+	    atomic_load(&calibrator->ending) || batch_held_count(batch) > 0)
 		return POLL_MS;
 	int64_t due_us = drift_watch_due_us(calibrator->watch), now_us = clock_monotonic_us();
 	if (batch_moved(batch) && calibrator->next_passed_us < due_us)
@@ -815,13 +815,22 @@ err_t calibrator_start(const struct calibrator_options *options, struct calibrat
 	return ERR_OK;
 }
 
+/* There is no rest from `ending` on; what ends the last one may not meet the consumer's close. */
+static void ask_to_stop(struct calibrator *calibrator)
+{
+	if (atomic_load(&calibrator->stopping))
+		return;
+	atomic_store(&calibrator->ending, true);
+	kafka_end_poll(calibrator->consumer);
+	atomic_store(&calibrator->stopping, true);
+}
+
 void calibrator_close(struct calibrator *calibrator, int64_t until_us)
 {
 	if (!calibrator)
 		return;
 	calibration_store_limit_waits(calibrator->store, until_us);
-	atomic_store(&calibrator->stopping, true);
-	kafka_end_poll(calibrator->consumer);
+	ask_to_stop(calibrator);
 }
 
 bool calibrator_ended(struct calibrator *calibrator, int64_t timeout_ms)
@@ -838,8 +847,7 @@ void calibrator_stop(struct calibrator *calibrator)
 {
 	if (!calibrator)
 		return;
-	atomic_store(&calibrator->stopping, true);
-	kafka_end_poll(calibrator->consumer);
+	ask_to_stop(calibrator);
 	pool_join(calibrator->pool);
 	calibrator_free(calibrator);
 }

@@ -226,7 +226,8 @@ static void look_for_room(struct dispatcher *dispatcher, int64_t now_us)
 					 : limits_room(&dispatcher->limits, median_age_us(dispatcher, now_us),
 						       within_us);
 	bool looked_up = dispatcher->shared && dispatcher->bounds.cache_ttl_s > 0;
-	atomic_store(&dispatcher->room_left, looked_up ? INT64_MAX : room_left(dispatcher));
+	bool endless = looked_up || dispatcher->room == INT64_MAX;
+	atomic_store(&dispatcher->room_left, endless ? ROOM_ENDLESS : room_left(dispatcher));
 }
 
 /* What the caches took is no wait for a slot. */

@@ -40,7 +40,7 @@ static struct dispatcher *dispatcher_new(const struct judge_settings *settings)
 	dispatcher->next_expiry_us = dispatcher->next_start_us = INT64_MAX;
 	dispatcher->next_deadline_us = INT64_MAX;
 	dispatcher->room = INT64_MAX;
-	atomic_init(&dispatcher->room_left, INT64_MAX);
+	atomic_init(&dispatcher->room_left, ROOM_ENDLESS);
 	dispatcher->breaker = (struct circuit_breaker){
 		.threshold = BREAKER_FAILURES,
 		.pause_ms = BREAKER_PAUSE_MS,
@@ -140,6 +140,7 @@ static void apply_bounds(struct dispatcher *dispatcher, const struct dispatcher_
 	transport_set_connections(dispatcher->transport, bounds->max_in_flight);
 	dispatcher->next_expiry_us = bounds->queue_wait_us < 0 ? INT64_MAX : 0;
 	dispatcher->room = INT64_MAX; /* until it is looked for again */
+	atomic_store(&dispatcher->room_left, ROOM_ENDLESS);
 }
 
 void dispatcher_change(struct dispatcher *dispatcher, struct prompts *prompts,

@@ -13,7 +13,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define OPEN_MARKS 4096 /* power of two; open exchanges are some hundreds as a rule */
+#define ROOM_ENDLESS (INT64_MAX / 2) /* for room_left: other threads add and subtract */
+#define OPEN_MARKS   4096	     /* power of two; open exchanges are some hundreds as a rule */
 
 struct dispatcher {
 	struct endpoint endpoint;

@@ -1009,8 +1009,11 @@ bool source_close(struct source *source, int64_t timeout_ms)
 {
 	if (!source || !source->pool)
 		return true;
-	atomic_store(&source->stopping, true);
-	kafka_end_poll(source->consumer);
+	if (!atomic_load(&source->stopping)) {
+		source_pause(
+			source); /* no rest from here on: what ends it may not meet the consumer's close */
+		atomic_store(&source->stopping, true);
+	}
 	topic_probe_close(source->topic_probe);
 	if (!pool_join_within(source->pool, timeout_ms))
 		return false;

@@ -295,6 +295,9 @@ static bool take_next(struct postgresql_fetch *fetch, const PGresult *result)
 	else
 		fetch->ended = true;
 	bool lost = PQstatus(session->connection) != CONNECTION_OK;
+	bool reported = fetch->target_error || (result && PQresultStatus(result) == PGRES_FATAL_ERROR);
+	if (lost && !fetch->ended && !reported) /* rows that were read before are no whole result */
+		fetch->target_error = postgresql_session_fail_lost(session, fetch->detail);
 	return !lost && !(session->abandoned && fetch->phase == FETCH_RUNNING);
 }
 

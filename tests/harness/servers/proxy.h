@@ -21,6 +21,10 @@ struct test_proxy {
 	int listener;
 	in_port_t server_port, port;
 	atomic_bool stalled, ended;
+	atomic_size_t cut_after; /* bytes from the server are held back until there are so many, which are
+				  * sent at once; then the connection is reset. 0: none is */
+	char *held;
+	size_t held_bytes;
 	int pairs[TEST_PROXY_PAIRS][2]; /* client and server; −1: free */
 	pthread_t thread;
 };
@@ -49,11 +53,31 @@ static inline void test_proxy_accept(struct test_proxy *proxy)
 	proxy->pairs[i][1] = server;
 }
 
-static inline void test_proxy_forward(int pair[2], int from)
+/* True: as much as is wanted has been sent, and the client's connection is about to be reset. */
+static inline bool test_proxy_hold(struct test_proxy *proxy, int client, const char *bytes, size_t size)
+{
+	static const struct linger at_once = { .l_onoff = 1 };
+	size_t wanted = proxy->cut_after;
+	proxy->held = realloc(proxy->held, proxy->held_bytes + size);
+	if (!proxy->held)
+		abort();
+	memcpy(proxy->held + proxy->held_bytes, bytes, size);
+	proxy->held_bytes += size;
+	if (proxy->held_bytes < wanted)
+		return false;
+	(void)send(client, proxy->held, wanted, MSG_NOSIGNAL);
+	setsockopt(client, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+	proxy->held_bytes = 0;
+	return true;
+}
+
+static inline void test_proxy_forward(struct test_proxy *proxy, int pair[2], int from)
 {
 	char bytes[16384];
 	ssize_t got = read(pair[from], bytes, sizeof bytes);
-	bool passed = got > 0 && send(pair[!from], bytes, (size_t)got, MSG_NOSIGNAL) == got;
+	bool holds = from == 1 && proxy->cut_after > 0 && got > 0;
+	bool passed = holds ? !test_proxy_hold(proxy, pair[0], bytes, (size_t)got)
+			    : got > 0 && send(pair[!from], bytes, (size_t)got, MSG_NOSIGNAL) == got;
 	if (passed)
 		return;
 	close(pair[0]);
@@ -77,7 +101,7 @@ static inline void *test_proxy_run(void *argument)
 			test_proxy_accept(proxy);
 		for (size_t i = 0; !stalled && i < 2 * TEST_PROXY_PAIRS; i++)
 			if (fds[1 + i].fd >= 0 && fds[1 + i].revents && proxy->pairs[i / 2][0] >= 0)
-				test_proxy_forward(proxy->pairs[i / 2], (int)(i % 2));
+				test_proxy_forward(proxy, proxy->pairs[i / 2], (int)(i % 2));
 	}
 	return NULL;
 }
@@ -104,6 +128,7 @@ static inline void test_proxy_stop(struct test_proxy *proxy)
 	proxy->ended = true;
 	pthread_join(proxy->thread, NULL);
 	close(proxy->listener);
+	free(proxy->held);
 	for (size_t i = 0; i < 2 * TEST_PROXY_PAIRS; i++)
 		if (proxy->pairs[i / 2][i % 2] >= 0)
 			close(proxy->pairs[i / 2][i % 2]);
