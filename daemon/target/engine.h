@@ -22,6 +22,8 @@ enum query_outcome {
 
 struct query_run {
 	int64_t limit_ms; /* asked for: less than the statement timeout of the target; 0: that */
+	str_t next;	  /* what will most likely be run next, proven as `sql` is, and there until then: an
+			     engine may send it along. Absent: nobody knows */
 	enum query_outcome outcome;
 	struct validation_execution execution;
 	str_t message; /* why it failed; in the result's arena */
@@ -81,6 +83,10 @@ struct engine {
 	 * it where the next begin does. Also without one, when begin has failed, and when the session is
 	 * lost. */
 	void (*end)(void *session);
+
+	/* Nothing has followed `end` for a moment: what it has left undone so that it could be done together
+	 * with the next begin is done now. Called in any state between transactions. NULL: nothing is. */
+	void (*rest)(void *session);
 
 	/* Whether the session can still be used. Says false once it is lost; asked between statements. */
 	bool (*usable)(const void *session);

@@ -33,9 +33,12 @@ struct postgresql_fetch {
 	struct query_run *run;
 	enum fetch_phase phase;
 	int64_t deadline_us;
-	size_t before;	/* results of statements of ours that come before those of the query */
-	bool described; /* the columns are known */
-	bool ended;	/* the query has no more results */
+	int64_t heard_us; /* when the server said something last */
+	bool own_limit;	  /* the time that it has is shorter than the server's own limit */
+	size_t before;	  /* results of statements of ours that come before those of the query */
+	bool described;	  /* the columns are known */
+	bool ended;	  /* the query has no more results */
+	bool failed;	  /* the server skips what stands behind it up to the SYNC */
 	err_t target_error;
 	struct err_detail *detail;
 };
@@ -182,6 +185,7 @@ static void query_failed(struct postgresql_fetch *fetch, enum query_outcome outc
 static void take_error(struct postgresql_fetch *fetch, const PGresult *result)
 {
 	const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+	fetch->failed = true;
 	if (fetch->phase == FETCH_CANCELLED_FULL && sqlstate && strcmp(sqlstate, "57014") == 0)
 		return; /* as asked for */
 	snprintf(fetch->run->execution.sqlstate, sizeof fetch->run->execution.sqlstate, "%s",
@@ -227,14 +231,23 @@ static void take_result(struct postgresql_fetch *fetch, const PGresult *result)
 	}
 }
 
+/* The server ends a query at its own limit, which is the shorter one by CLIENT_TIMER_SLACK_MS: where it has
+ * not said a word since, it hangs, and what it would say of the query then tells nothing of the query. */
+static bool server_hangs(const struct postgresql_fetch *fetch)
+{
+	return !fetch->own_limit &&
+	       clock_monotonic_us() - fetch->heard_us >= (int64_t)CLIENT_TIMER_SLACK_MS * 1000;
+}
+
 /* The time of the current phase is up: ask for the end of the query, then stop listening. False: give up. */
 static bool deadline_passed(struct postgresql_fetch *fetch)
 {
 	if (fetch->phase != FETCH_RUNNING)
 		return false;
+	bool hangs = server_hangs(fetch);
 	query_failed(fetch, QUERY_TIMEOUT, STR("the query was cancelled at its time limit"));
 	request_cancel(fetch, FETCH_CANCELLED_TIME);
-	return true;
+	return !hangs;
 }
 
 /* Waits until libpq has a whole result. False: nobody waits any longer. */
@@ -243,6 +256,8 @@ static bool wait_for_result(struct postgresql_fetch *fetch)
 	while (!postgresql_session_wait(fetch->session, fetch->deadline_us))
 		if (!deadline_passed(fetch))
 			return false;
+	if (fetch->phase == FETCH_RUNNING)
+		fetch->heard_us = clock_monotonic_us();
 	return true;
 }
 
@@ -276,6 +291,16 @@ static void take_before(struct postgresql_fetch *fetch, const PGresult *result)
 		PQsetSingleRowMode(fetch->session->connection);
 }
 
+/* Another query stands behind the one that has ended. A cancel may have hit it, and nobody can tell: it is
+ * run again then. */
+static void end_before_next(struct postgresql_fetch *fetch)
+{
+	if (fetch->failed || fetch->phase != FETCH_RUNNING)
+		postgresql_session_drain(fetch->session, fetch->failed);
+	else
+		fetch->session->ahead = (struct postgresql_ahead){ fetch->run->next, clock_monotonic_us() };
+}
+
 /* The last result of what was sent is PGRES_PIPELINE_SYNC, behind the NULL of the query. False: it was that,
  * or none of use follows. */
 static bool take_next(struct postgresql_fetch *fetch, const PGresult *result)
@@ -295,6 +320,10 @@ static bool take_next(struct postgresql_fetch *fetch, const PGresult *result)
 	else
 		fetch->ended = true;
 	bool lost = PQstatus(session->connection) != CONNECTION_OK;
+	if (fetch->ended && !lost && !session->abandoned && str_present(fetch->run->next)) {
+		end_before_next(fetch);
+		return false;
+	}
 	bool reported = fetch->target_error || (result && PQresultStatus(result) == PGRES_FATAL_ERROR);
 	if (lost && !fetch->ended && !reported) /* rows that were read before are no whole result */
 		fetch->target_error = postgresql_session_fail_lost(session, fetch->detail);
@@ -315,17 +344,41 @@ static void fetch_all(struct postgresql_fetch *fetch)
 	}
 }
 
+/* Takes the query over that was sent behind the one before it, or sends it. `ret_start_us`: since when it
+ * runs. */
+static err_t start(struct postgresql_fetch *fetch, str_t sql, int64_t *ret_start_us)
+{
+	struct postgresql_session *session = fetch->session;
+	const struct postgresql_ahead ahead = session->ahead;
+	*ret_start_us = clock_monotonic_us();
+	if (str_present(ahead.sql) && str_equal(ahead.sql, sql)) {
+		session->ahead = (struct postgresql_ahead){ 0 };
+		fetch->run->next = STR_NONE;
+		fetch->before = 1;
+		*ret_start_us = ahead.began_us;
+		return ERR_OK;
+	}
+	if (str_present(ahead.sql))
+		postgresql_session_drain(session, false);
+	if (session->abandoned)
+		return postgresql_session_fail_lost(session, fetch->detail);
+	if (session->pooled)
+		fetch->run->next = STR_NONE;
+	return postgresql_session_send(session, sql, fetch->run->next, &fetch->before, fetch->detail);
+}
+
 static err_t postgresql_engine_run(void *pointer, str_t sql, struct query_run *run, struct err_detail *detail)
 {
 	struct postgresql_session *session = postgresql_session_of(pointer);
-	int64_t limit_ms = engine_run_limit_ms(run, session->statement_timeout_ms) + CLIENT_TIMER_SLACK_MS;
-	int64_t start_us = clock_monotonic_us();
-	struct postgresql_fetch fetch = {
-		.session = session, .run = run, .deadline_us = start_us + limit_ms * 1000, .detail = detail
-	};
-	err_t err = postgresql_session_send(session, sql, &fetch.before, detail);
+	int64_t limit_ms = engine_run_limit_ms(run, session->statement_timeout_ms);
+	int64_t start_us;
+	struct postgresql_fetch fetch = { .session = session, .run = run, .detail = detail };
+	err_t err = start(&fetch, sql, &start_us);
 	if (err)
 		return err;
+	fetch.heard_us = start_us;
+	fetch.own_limit = limit_ms < session->statement_timeout_ms;
+	fetch.deadline_us = start_us + (limit_ms + CLIENT_TIMER_SLACK_MS) * 1000;
 	run->outcome = QUERY_RETURNED;
 	fetch_all(&fetch);
 	run->execution.time_ms = (double)(clock_monotonic_us() - start_us) / 1000.0;
@@ -473,6 +526,7 @@ const struct engine engine_postgresql = {
 	.begin = postgresql_session_begin,
 	.run = postgresql_engine_run,
 	.end = postgresql_session_end,
+	.rest = postgresql_session_rest,
 	.usable = postgresql_session_usable,
 	.catalog = pg_catalog,
 	.check = postgresql_engine_check,

@@ -11,7 +11,11 @@
 #define CONNECT_TIMEOUT_S "5"
 #define ANSWER_MS	  5000 /* for our own statements, besides the lock timeout */
 #define CANCEL_S	  2
+#define CANCEL_AGAIN_MS	  200
 #define IDLE_SLACK_MS	  60000
+#define WIPE_EVERY_US	  100000 /* while one transaction follows the other */
+#define DRAIN_MS	  200	 /* between one cancel and the next */
+#define DRAIN_ATTEMPTS	  10
 #define USUAL_PORT	  "5432"
 
 struct postgresql_session *postgresql_session_of(void *pointer)
@@ -181,13 +185,18 @@ static err_t look_for_pooler(struct postgresql_session *session, struct err_deta
 	return err ? err : take_results(session, answer_deadline_us(session), detail);
 }
 
-/* In the canceller's process. */
+/* In the canceller's process. Between two statements of a pipeline the server is deaf to a cancel for a
+ * moment: a second one reaches the query that runs then. */
 static void cancel_for_the_dead(void *pointer)
 {
 	char ignored[256];
+	const struct timespec pause = { .tv_nsec = CANCEL_AGAIN_MS * 1000000L };
 	PGcancel *cancel = PQgetCancel(postgresql_session_of(pointer)->connection);
-	if (cancel)
-		PQcancel(cancel, ignored, sizeof ignored);
+	if (!cancel)
+		return;
+	PQcancel(cancel, ignored, sizeof ignored);
+	nanosleep(&pause, NULL);
+	PQcancel(cancel, ignored, sizeof ignored);
 }
 
 /* --- what it needs --- */
@@ -284,12 +293,15 @@ static str_t settings_sql(const struct postgresql_session *session, const char *
 /* What is set for the session holds in every transaction: nothing that one changes outlives its ROLLBACK. */
 static err_t prepare_session(struct postgresql_session *session, struct err_detail *detail)
 {
-	char settings[SETTINGS_SIZE], sql[SETTINGS_SIZE + 64];
+	char settings[SETTINGS_SIZE], sql[SETTINGS_SIZE + 128];
 	err_t err = look_for_pooler(session, detail);
 	if (err || session->pooled)
 		return err;
 	settings_sql(session, "SET", settings, sizeof settings);
-	snprintf(sql, sizeof sql, "SET default_transaction_read_only = on;%s", settings);
+	snprintf(sql, sizeof sql,
+		 "SET default_transaction_read_only = on;"
+		 "SET default_transaction_isolation = 'repeatable read';%s",
+		 settings);
 	return postgresql_session_execute(session, sql, detail);
 }
 
@@ -353,6 +365,7 @@ static err_t await_wiping(struct postgresql_session *session, struct err_detail 
 
 err_t postgresql_session_begin_own(struct postgresql_session *session, struct err_detail *detail)
 {
+	postgresql_session_rest(session);
 	err_t err = await_wiping(session, detail);
 	return err ? err : begin_now(session, "SET LOCAL jit = off;", detail);
 }
@@ -373,26 +386,80 @@ static bool send_statement(PGconn *connection, const char *sql)
 	return PQsendQueryParams(connection, sql, 0, NULL, NULL, NULL, NULL, 0);
 }
 
-/* TO_SAVEPOINT fails where the transaction is not as it was left, and undoes what the last query has set. */
+/* TO_SAVEPOINT fails where the transaction is not as it was left, and undoes what the last query has set.
+ * BEGIN names no modes: the session's are these already, and where it sets some the server looks through all
+ * of its settings at the end of every savepoint. */
 static bool send_before(struct postgresql_session *session, size_t *ret_count)
 {
 	PGconn *connection = session->connection;
 	bool first = session->transaction == PG_TRANSACTION_ASKED_FOR;
+	bool ends_another = session->left_open;
 	session->transaction = PG_TRANSACTION_OPEN;
-	*ret_count = first ? 2 : 1;
-	return first ? send_statement(connection, BEGIN_TRANSACTION) && send_statement(connection, SAVEPOINT)
+	session->left_open = false;
+	*ret_count = (first ? 2u : 1u) + (ends_another ? 1u : 0u);
+	if (ends_another && !send_statement(connection, "ROLLBACK"))
+		return false;
+	return first ? send_statement(connection, "BEGIN") && send_statement(connection, SAVEPOINT)
 		     : send_statement(connection, TO_SAVEPOINT);
 }
 
-err_t postgresql_session_send(struct postgresql_session *session, str_t sql, size_t *ret_before,
+/* Without the flush the server would keep what the first query returns until the second one has run. */
+static bool send_next(struct postgresql_session *session, str_t next)
+{
+	PGconn *connection = session->connection;
+	return !str_present(next) ||
+	       (PQsendFlushRequest(connection) && send_statement(connection, TO_SAVEPOINT) &&
+		send_statement(connection, next.ptr));
+}
+
+err_t postgresql_session_send(struct postgresql_session *session, str_t sql, str_t next, size_t *ret_before,
 			      struct err_detail *detail)
 {
 	PGconn *connection = session->connection;
 	if (PQenterPipelineMode(connection) && send_before(session, ret_before) &&
-	    send_statement(connection, sql.ptr) && PQpipelineSync(connection))
+	    send_statement(connection, sql.ptr) && send_next(session, next) && PQpipelineSync(connection))
 		return ERR_OK;
 	session->abandoned = true;
 	return postgresql_session_fail_lost(session, detail);
+}
+
+/* Reads on towards the SYNC. False: it has not come in time, or never will. */
+static bool read_off(struct postgresql_session *session, int64_t deadline_us)
+{
+	ExecStatusType status = PGRES_EMPTY_QUERY;
+	while (status != PGRES_PIPELINE_SYNC) {
+		if (PQstatus(session->connection) != CONNECTION_OK ||
+		    !postgresql_session_wait(session, deadline_us))
+			return false;
+		PGresult *result = PQgetResult(session->connection);
+		if (result)
+			status = PQresultStatus(result);
+		else
+			PQsetSingleRowMode(session->connection); /* of the next statement */
+		PQclear(result);
+	}
+	return true;
+}
+
+/* Between two statements of a pipeline the server is deaf to a cancel for a moment, so that one may not do.
+ */
+static bool cancel_and_read_off(struct postgresql_session *session)
+{
+	for (int i = 0; i < DRAIN_ATTEMPTS && postgresql_session_usable(session); i++) {
+		postgresql_session_cancel(session);
+		if (read_off(session, clock_monotonic_us() + DRAIN_MS * 1000))
+			return true;
+	}
+	return false;
+}
+
+void postgresql_session_drain(struct postgresql_session *session, bool skipped)
+{
+	session->ahead = (struct postgresql_ahead){ 0 };
+	if (skipped ? read_off(session, answer_deadline_us(session)) : cancel_and_read_off(session))
+		postgresql_session_sent(session);
+	else
+		session->abandoned = true;
 }
 
 void postgresql_session_sent(struct postgresql_session *session)
@@ -408,21 +475,41 @@ void postgresql_session_sent(struct postgresql_session *session)
 /* What a query may leave behind a rolled-back transaction: locks, prepared statements. */
 #define WIPE "SELECT pg_catalog.pg_advisory_unlock_all(); DEALLOCATE ALL"
 
-/* Behind a pooler the backend is ours until the ROLLBACK, which is waited for. Otherwise nobody waits:
- * whoever uses the session next reads the answer first. */
+/* Nobody waits for it: whoever uses the session next reads the answer first. */
+static void roll_back_and_wipe(struct postgresql_session *session)
+{
+	session->left_open = false;
+	session->wiped_us = clock_monotonic_us();
+	if (PQsendQuery(session->connection, "ROLLBACK; " WIPE))
+		session->wiping = true;
+	else
+		session->abandoned = true;
+}
+
+/* Behind a pooler the backend is ours until the ROLLBACK, which is waited for. Otherwise the ROLLBACK goes
+ * with what follows at once, or see rest. */
 void postgresql_session_end(void *pointer)
 {
 	struct postgresql_session *session = postgresql_session_of(pointer);
 	bool begun = session->transaction == PG_TRANSACTION_OPEN;
 	session->transaction = PG_TRANSACTION_NONE;
+	if (str_present(session->ahead.sql) && postgresql_session_usable(session))
+		postgresql_session_drain(session, false);
 	if (!begun || !postgresql_session_usable(session))
 		return;
 	/* a session that cannot be wiped is not used again */
 	if (session->pooled)
 		session->abandoned |= postgresql_session_execute(session, TO_SAVEPOINT "; " WIPE "; ROLLBACK",
 								 NULL) != ERR_OK;
-	else if (PQsendQuery(session->connection, "ROLLBACK; " WIPE))
-		session->wiping = true;
+	else if (clock_monotonic_us() - session->wiped_us >= WIPE_EVERY_US)
+		roll_back_and_wipe(session);
 	else
-		session->abandoned = true;
+		session->left_open = true;
+}
+
+void postgresql_session_rest(void *pointer)
+{
+	struct postgresql_session *session = postgresql_session_of(pointer);
+	if (session->left_open && postgresql_session_usable(session))
+		roll_back_and_wipe(session);
 }

@@ -127,15 +127,11 @@ static bool has_columns(struct validation *validation, size_t index, const struc
 	return false;
 }
 
-/* A truth whose result is there, and behind the first of them the generated query. */
+/* A truth whose result is there as that of the generated query is. */
 static err_t compare_fresh(struct validation *validation, size_t index, const struct query_run *truth,
 			   const struct result_set *result, struct arena *arena, struct err_detail *detail)
 {
-	if (!has_columns(validation, index, truth, result, arena))
-		return ERR_OK;
-	err_t err = ensure_generated(validation, detail);
-	if (err)
-		return err;
+	err_t err = ERR_OK;
 	if (validation->generated.outcome != QUERY_RETURNED) {
 		validation_take_failure(validation, index, truth);
 		return ERR_OK;
@@ -168,13 +164,19 @@ static err_t try_query(struct validation *validation, size_t index, struct arena
 {
 	const struct validation_request *request = validation->request;
 	struct query_run truth;
-	err_t err = validation_run_query(validation, request->truths[index].sql, arena, &truth, detail);
+	str_t next = validation->generated_ran ? STR_NONE : request->generated_sql;
+	err_t err =
+		validation_run_query_and(validation, request->truths[index].sql, next, arena, &truth, detail);
 	if (!err && truth.outcome == QUERY_RETURNED) {
 		struct result_set result = result_finish(&truth.result);
+		bool comparable = has_columns(validation, index, &truth, &result, arena);
+		if (comparable) /* at once, since its time may have begun already */
+			err = ensure_generated(validation, detail);
 		note_digest(&truth);
 		truth_cache_put(validation->cache, request->truths[index].sql, request->catalog_digest,
 				&truth, clock_monotonic_us());
-		err = compare_fresh(validation, index, &truth, &result, arena, detail);
+		if (!err && comparable)
+			err = compare_fresh(validation, index, &truth, &result, arena, detail);
 	} else if (!err) {
 		validation_take_broken(validation, index, &truth);
 	}
@@ -188,7 +190,10 @@ static err_t try_table(struct validation *validation, size_t index, struct arena
 	const struct result_set *table = validation->request->truths[index].table;
 	struct query_run truth = { .outcome = QUERY_RETURNED, .execution.rows = (int64_t)table->rows_count };
 	fingerprint_of(table, truth.execution.digest);
-	return compare_fresh(validation, index, &truth, table, arena, detail);
+	if (!has_columns(validation, index, &truth, table, arena))
+		return ERR_OK;
+	err_t err = ensure_generated(validation, detail);
+	return err ? err : compare_fresh(validation, index, &truth, table, arena, detail);
 }
 
 /* `ret_finished`: no other truth can change the outcome. */
@@ -299,9 +304,11 @@ static err_t run_once(struct validation *validation, struct err_detail *detail)
 	return err;
 }
 
-static void pause_before_retry(void)
+static void pause_before_retry(const struct validation *validation)
 {
 	const struct timespec pause = { .tv_nsec = RETRY_PAUSE_MS * 1000000L };
+	if (*validation->session && validation->engine->rest)
+		validation->engine->rest(*validation->session);
 	nanosleep(&pause, NULL);
 }
 
@@ -324,7 +331,7 @@ void validation_run(const struct engine *engine, const struct worker_settings *s
 	validation.tries = &tries;
 	err_t err = run_once(&validation, &detail);
 	for (int attempt = 1; err && attempt < ATTEMPTS && tries_again(&tries); attempt++) {
-		pause_before_retry();
+		pause_before_retry(&validation);
 		err = run_once(&validation, &detail);
 	}
 	*ret_result = validation.result;

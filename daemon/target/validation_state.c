@@ -1,20 +1,32 @@
 #include "target/validation_state.h"
 
-err_t validation_run_query(const struct validation *validation, str_t sql, struct arena *arena,
-			   struct query_run *ret_run, struct err_detail *detail)
+static bool holds_nul(str_t sql) /* the rest would not be seen by the database */
+{
+	return memchr(sql.ptr, '\0', sql.len) != NULL;
+}
+
+err_t validation_run_query_and(const struct validation *validation, str_t sql, str_t next,
+			       struct arena *arena, struct query_run *ret_run, struct err_detail *detail)
 {
 	const struct target_settings *target = &validation->settings->target;
 	*ret_run = (struct query_run){
+		.next = str_present(next) && !holds_nul(next) ? next : STR_NONE,
 		.result = { .arena = arena,
 			    .max_rows = target->max_rows,
 			    .max_bytes = target->max_result_bytes },
 	};
-	if (memchr(sql.ptr, '\0', sql.len)) { /* the rest would not be seen by the database */
+	if (holds_nul(sql)) {
 		ret_run->outcome = QUERY_FAILED;
 		ret_run->message = STR("the statement holds a NUL byte");
 		return ERR_OK;
 	}
 	return tries_run(validation->tries, validation->engine, *validation->session, sql, ret_run, detail);
+}
+
+err_t validation_run_query(const struct validation *validation, str_t sql, struct arena *arena,
+			   struct query_run *ret_run, struct err_detail *detail)
+{
+	return validation_run_query_and(validation, sql, STR_NONE, arena, ret_run, detail);
 }
 
 void validation_take_doubt(struct validation *validation, size_t index, enum validation_doubt doubt)

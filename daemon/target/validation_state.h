@@ -46,6 +46,10 @@ struct validation_finding {
 err_t validation_run_query(const struct validation *validation, str_t sql, struct arena *arena,
 			   struct query_run *ret_run, struct err_detail *detail);
 
+/* As that, where another statement is likely to be run next (engine.h, `next`). */
+err_t validation_run_query_and(const struct validation *validation, str_t sql, str_t next,
+			       struct arena *arena, struct query_run *ret_run, struct err_detail *detail);
+
 /* The truth allows more than one result: who differs from it may be right. */
 void validation_take_doubt(struct validation *validation, size_t index, enum validation_doubt doubt);
 

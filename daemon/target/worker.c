@@ -4,8 +4,11 @@
 #include "common/clock.h"
 #include "common/memory.h"
 
+#include <poll.h>
 #include <sys/resource.h>
 #include <sysexits.h>
+
+#define REST_AFTER_MS 2
 
 struct worker_process {
 	int fd;
@@ -125,6 +128,14 @@ static err_t receive_settings(struct worker_process *worker, struct arena *arena
 	return !err && !worker->engine ? ERR_TARGET_PROTOCOL : err;
 }
 
+/* What the session has put off is done unless the next request comes at once. */
+static void rest_unless_busy(const struct worker_process *worker)
+{
+	struct pollfd socket = { .fd = worker->fd, .events = POLLIN };
+	if (worker->session && worker->engine->rest && poll(&socket, 1, REST_AFTER_MS) == 0)
+		worker->engine->rest(worker->session);
+}
+
 /* Requests until the supervisor closes the socket. */
 static int serve(struct worker_process *worker)
 {
@@ -138,6 +149,7 @@ static int serve(struct worker_process *worker)
 			return EX_PROTOCOL;
 		if (message_send(worker->fd, &worker->out))
 			return EX_OK;
+		rest_unless_busy(worker);
 	}
 }
 

@@ -344,15 +344,14 @@ static void fresh_session_state(char ret_state[256])
 	char dsn[320];
 	snprintf(dsn, sizeof dsn, "host=%s port=%s user=reader dbname=postgres", server.dir, server.port);
 	PGconn *connection = PQconnectdb(dsn);
-	static const char begin[] =
-		"SET default_transaction_read_only = on; BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY;"
-		"SET LOCAL statement_timeout = 20000; SET LOCAL lock_timeout = 500;"
-		"SET LOCAL idle_in_transaction_session_timeout = 80000; SET LOCAL "
-		"standard_conforming_strings = on;"
-		"SET LOCAL datestyle = 'ISO'; SET LOCAL intervalstyle = 'postgres'; SET LOCAL bytea_output = "
-		"'hex';"
-		"SET LOCAL extra_float_digits = 1";
-	PQclear(PQexec(connection, begin));
+	static const char session[] =
+		"SET default_transaction_read_only = on;"
+		"SET default_transaction_isolation = 'repeatable read'; SET statement_timeout = 20000;"
+		"SET lock_timeout = 500; SET idle_in_transaction_session_timeout = 80000;"
+		"SET standard_conforming_strings = on; SET datestyle = 'ISO'; SET intervalstyle = 'postgres';"
+		"SET bytea_output = 'hex'; SET extra_float_digits = 1";
+	PQclear(PQexec(connection, session));
+	PQclear(PQexec(connection, "BEGIN"));
 	PGresult *result = PQexec(connection, session_state);
 	if (PQresultStatus(result) != PGRES_TUPLES_OK)
 		fail_msg("%s", PQerrorMessage(connection));

@@ -7,6 +7,10 @@
 #include "tests/harness/servers/proxy.h"
 #include "tests/unit/target/calls.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 static struct test_postgres server;
 static PGconn *admin_connection;
 static char dsn[320];
@@ -39,17 +43,24 @@ static void rows_are(const char *expected)
 	PQclear(result);
 }
 
-static int set_up(void **state)
+static void set_up_with(int64_t statement_timeout_ms)
 {
 	struct err_detail detail = { "" };
 	void *opened;
-	(void)state;
 	arena = arena_new();
 	settings.target = postgresql_settings("sales", dsn);
+	if (statement_timeout_ms > 0)
+		settings.target.statement_timeout_ms = statement_timeout_ms;
 	admin("TRUNCATE counted");
 	if (engine_postgresql.open(&settings, &opened, &detail))
 		fail_msg("%s", detail.message);
 	session = opened;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	set_up_with(0);
 	return 0;
 }
 
@@ -80,6 +91,16 @@ static err_t run_within(const char *sql, int64_t max_rows, int64_t limit_ms)
 static err_t run(const char *sql)
 {
 	return run_within(sql, 100, 0);
+}
+
+/* `next` goes along. */
+static err_t run_and(const char *sql, const char *next, int64_t max_rows)
+{
+	struct err_detail detail = { "" };
+	result_free(&last.result);
+	last = (struct query_run){ .next = str_from(next),
+				   .result = { .arena = arena, .max_rows = max_rows, .max_bytes = 1 << 20 } };
+	return engine_postgresql.run(session, str_from(sql), &last, &detail);
 }
 
 static void returns(const char *sql, const char *expected)
@@ -200,6 +221,7 @@ static void a_session_that_is_not_wiped_is_not_used_again(void **state)
 	(void)state;
 	assert_int_equal(begin(), ERR_OK);
 	returns("SELECT 1", "1");
+	session->wiped_us = 0;
 	admin("ALTER FUNCTION pg_catalog.pg_advisory_unlock_all() RENAME TO unlock_all_of_them");
 	engine_postgresql.end(session);
 	err_t err = begin();
@@ -208,17 +230,215 @@ static void a_session_that_is_not_wiped_is_not_used_again(void **state)
 	assert_false(usable());
 }
 
-static void locks_and_statements_are_gone_behind_the_end(void **state)
+static void leave_something(void)
 {
-	(void)state;
 	assert_int_equal(begin(), ERR_OK);
 	assert_int_equal(run("SELECT pg_advisory_lock(7)"), ERR_OK);
 	behind_its_back("PREPARE left AS SELECT 1");
 	engine_postgresql.end(session);
+}
+
+static void nothing_is_left(void)
+{
 	assert_int_equal(begin(), ERR_OK);
 	returns("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'", "0");
 	returns("SELECT count(*) FROM pg_prepared_statements", "0");
 	engine_postgresql.end(session);
+}
+
+/* Of sessions of the reader: how many are in a transaction. */
+static void in_transaction_are(const char *expected)
+{
+	static const char count_them[] = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'reader'"
+					 " AND state LIKE 'idle in transaction%'";
+	PGresult *result = NULL;
+	for (int i = 0; i < 500; i++) {
+		PQclear(result);
+		result = PQexec(admin_connection, count_them);
+		if (strcmp(PQgetvalue(result, 0, 0), expected) == 0)
+			break;
+		usleep(10000);
+	}
+	assert_string_equal(PQgetvalue(result, 0, 0), expected);
+	PQclear(result);
+}
+
+static void locks_and_statements_are_gone_when_the_session_rests(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		session->wiped_us = clock_monotonic_us();
+		leave_something();
+		engine_postgresql.rest(session);
+		in_transaction_are("0");
+		nothing_is_left();
+		engine_postgresql.rest(session);
+	}
+	engine_postgresql.rest(session);
+	assert_true(usable());
+}
+
+static void locks_and_statements_are_gone_soon_without_a_rest(void **state)
+{
+	(void)state;
+	session->wiped_us = 0;
+	leave_something();
+	nothing_is_left();
+	leave_something();
+	for (int i = 0; i < 12; i++) {
+		assert_int_equal(begin(), ERR_OK);
+		returns("SELECT 1", "1");
+		usleep(10000);
+		engine_postgresql.end(session);
+	}
+	nothing_is_left();
+}
+
+/* The ROLLBACK of a transaction goes along with the next: another snapshot, and nothing that was set. */
+static void transactions_follow_each_other_at_once(void **state)
+{
+	(void)state;
+	session->wiped_us = INT64_MAX;
+	for (int i = 0; i < 5; i++) {
+		char count[8];
+		snprintf(count, sizeof count, "%d", i);
+		assert_int_equal(begin(), ERR_OK);
+		returns(count_rows, count);
+		admin(add_a_row);
+		returns(count_rows, count);
+		assert_int_equal(run("SELECT set_config('work_mem', '7MB', false)"), ERR_OK);
+		engine_postgresql.end(session);
+		in_transaction_are("1");
+	}
+	assert_int_equal(begin(), ERR_OK);
+	returns(settings_now, "on repeatable read 20s on ISO, MDY 4MB");
+	fails(add_a_row, "25006");
+	engine_postgresql.end(session);
+	assert_int_equal(begin(), ERR_OK);
+	engine_postgresql.end(session);
+	in_transaction_are("1");
+	engine_postgresql.rest(session);
+	in_transaction_are("0");
+	assert_true(usable());
+}
+
+static void a_query_that_goes_along_sees_the_same_and_nothing_set(void **state)
+{
+	(void)state;
+	assert_int_equal(begin(), ERR_OK);
+	assert_int_equal(run_and("SELECT set_config('datestyle', 'German', false), count(*) FROM counted",
+				 settings_now, 100),
+			 ERR_OK);
+	admin(add_a_row);
+	returns(settings_now, "on repeatable read 20s on ISO, MDY 4MB");
+	assert_int_equal(run_and("SELECT 1", count_rows, 100), ERR_OK);
+	returns(count_rows, "0");
+	assert_int_equal(run_and(count_rows, count_rows, 100), ERR_OK);
+	returns(count_rows, "0");
+	returns(count_rows, "0");
+	engine_postgresql.end(session);
+	assert_true(usable());
+}
+
+/* It is cut off, when nobody wants it. */
+static void a_query_that_goes_along_may_be_left_out(void **state)
+{
+	static const char slow[] = "SELECT pg_sleep(60)";
+	static const char large[] = "SELECT repeat('x', 1000) FROM generate_series(1, 100000000)";
+	int64_t start_us = clock_monotonic_us();
+	(void)state;
+	assert_int_equal(begin(), ERR_OK);
+	assert_int_equal(run_and("SELECT 1", slow, 100), ERR_OK);
+	returns("SELECT 2", "2");
+	assert_int_equal(run_and("SELECT 1", large, 100), ERR_OK);
+	returns("SELECT 3", "3");
+	assert_int_equal(run_and("SELECT 1", slow, 100), ERR_OK);
+	engine_postgresql.end(session);
+	engine_postgresql.rest(session);
+	assert_int_equal(begin(), ERR_OK);
+	returns(count_rows, "0");
+	engine_postgresql.end(session);
+	assert_true(usable());
+	assert_true(clock_monotonic_us() - start_us < 30 * 1000000LL);
+}
+
+static void a_query_runs_again_that_went_along_with_one_that_failed(void **state)
+{
+	(void)state;
+	assert_int_equal(begin(), ERR_OK);
+	assert_int_equal(run_and("SELECT 1/0", count_rows, 100), ERR_OK);
+	assert_int_equal(last.outcome, QUERY_FAILED);
+	returns(count_rows, "0");
+	assert_int_equal(run_and("SELECT 1 FROM gone", "SELECT 2 FROM gone", 100), ERR_OK);
+	fails("SELECT 2 FROM gone", "42P01");
+	assert_int_equal(run_and("SELECT 1", "SELECT 1/0", 100), ERR_OK);
+	fails("SELECT 1/0", "22012");
+	returns(count_rows, "0");
+	engine_postgresql.end(session);
+	assert_true(usable());
+}
+
+/* A cancel that cuts off the first result may come while the second query runs. */
+static void a_query_is_not_hit_by_the_cancel_of_the_one_before(void **state)
+{
+	static const char slow[] = "SELECT count(*) FROM generate_series(1, 20000)";
+	(void)state;
+	for (int i = 0; i < 60; i++) {
+		char many[96];
+		snprintf(many, sizeof many, "SELECT i FROM generate_series(1, %d) AS i", 6 + i * i * i);
+		assert_int_equal(begin(), ERR_OK);
+		assert_int_equal(run_and(many, slow, 5), ERR_OK);
+		assert_int_equal(last.outcome, QUERY_RETURNED);
+		assert_true(last.result.truncated);
+		returns(slow, "20000");
+		engine_postgresql.end(session);
+		assert_true(usable());
+	}
+}
+
+static void each_query_has_the_whole_time(void **state)
+{
+	static const char most_of_it[] = "SELECT 1 FROM pg_sleep(0.7)";
+	(void)state;
+	tear_down(state);
+	set_up_with(1000);
+	assert_int_equal(begin(), ERR_OK);
+	assert_int_equal(run_and(most_of_it, most_of_it, 100), ERR_OK);
+	assert_int_equal(last.outcome, QUERY_RETURNED);
+	returns(most_of_it, "1");
+	assert_true(last.execution.time_ms >= 690 && last.execution.time_ms < 1000);
+	assert_int_equal(run_and("SELECT 1", "SELECT pg_sleep(60)", 100), ERR_OK);
+	assert_int_equal(run("SELECT pg_sleep(60)"), ERR_OK);
+	assert_int_equal(last.outcome, QUERY_TIMEOUT);
+	assert_string_equal(last.execution.sqlstate, "57014");
+	returns("SELECT 1", "1");
+	engine_postgresql.end(session);
+}
+
+/* What a server says that has slept through the time limit tells nothing of the query. */
+static void a_server_that_hangs_is_no_slow_query(void **state)
+{
+	(void)state;
+	for (int along = 0; along < 2; along++) {
+		tear_down(state);
+		set_up_with(500);
+		int backend = PQbackendPID(session->connection);
+		assert_int_equal(begin(), ERR_OK);
+		if (along)
+			assert_int_equal(run_and("SELECT 1", "SELECT 2 FROM pg_sleep(0.2)", 100), ERR_OK);
+		pid_t waker = fork();
+		if (waker == 0) {
+			usleep(100000);
+			kill(backend, SIGSTOP);
+			usleep(2500000);
+			_exit(kill(backend, SIGCONT));
+		}
+		assert_int_equal(run("SELECT 2 FROM pg_sleep(0.2)"), ERR_TARGET_LOST);
+		assert_false(usable());
+		int status = 0;
+		assert_int_equal(waitpid(waker, &status, 0), waker);
+		assert_int_equal(status, 0);
+	}
 }
 
 /* Whatever has become of the first query, the second one runs, and sees what that saw. */
@@ -333,8 +553,20 @@ int main(int argc, char **argv)
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_session_that_is_not_wiped_is_not_used_again, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(locks_and_statements_are_gone_behind_the_end, set_up,
+		cmocka_unit_test_setup_teardown(locks_and_statements_are_gone_when_the_session_rests, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(locks_and_statements_are_gone_soon_without_a_rest, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(transactions_follow_each_other_at_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_query_that_goes_along_sees_the_same_and_nothing_set, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_query_that_goes_along_may_be_left_out, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_query_runs_again_that_went_along_with_one_that_failed,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_query_is_not_hit_by_the_cancel_of_the_one_before, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(each_query_has_the_whole_time, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_server_that_hangs_is_no_slow_query, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_query_that_fails_does_not_disturb_the_next, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_result_that_is_cut_off_does_not_cost_the_snapshot, set_up,
