@@ -200,11 +200,10 @@ static void submit_judge(struct event *event, struct judge_call *call)
 	judge_submit(event->context->judge, call);
 }
 
+/* Each works on its own call alone: what the event holds can still be told. */
 static void submit_branches(struct event *event)
 {
 	struct record_judging *judging = &event->facts.judging;
-	if (event->facts.target_asked || judging->members_count > 0)
-		report_held(event);
 	if (event->facts.target_asked) {
 		event->facts.validation.done = target_done;
 		event->facts.validation.context = event;
@@ -309,6 +308,8 @@ static void analyse(struct event *event)
 	atomic_store(&event->pending, 1);
 	event_set_step(event, STEP_AWAITING);
 	submit_branches(event);
+	if (atomic_load(&event->pending) > 1) /* it waits for somebody */
+		report_held(event);
 	bool alone = atomic_fetch_sub(&event->pending, 1) == 1;
 	if (alone) /* at once, and not behind all that was read meanwhile */
 		finalise(event);

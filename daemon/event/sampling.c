@@ -6,6 +6,8 @@ bool sampling_includes(str_t event_id, double rate)
 {
 	unsigned char digest[DIGEST_BYTES];
 	uint64_t bits = 0;
+	if (rate >= 1)
+		return true;
 	hash_sha256(event_id.ptr ? event_id.ptr : "", event_id.len, digest);
 	for (unsigned i = 0; i < 8; i++)
 		bits = bits << 8 | digest[i];

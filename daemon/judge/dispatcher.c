@@ -119,16 +119,12 @@ static bool recall(struct dispatcher *dispatcher, const unsigned char key[DIGEST
 	return found;
 }
 
-static void name_prompts(const struct prompts *prompts, struct judge_call *call)
-{
-	call->prompt_digest = arena_str(call->arena, str_from(prompts_digest(prompts)));
-}
-
+/* Takes nothing of the call's arena: with a judge that is saturated this is what nearly all events have. */
 static void turn_away(struct judge_call *call)
 {
-	const struct judge_verdict verdict = { .error = ERR_JUDGE_SATURATED,
-					       .message = str_from(err_text(ERR_JUDGE_SATURATED)) };
-	fill_in(call, &verdict, false);
+	call->verdict = (struct judge_verdict){ .error = ERR_JUDGE_SATURATED,
+						.message = str_from(err_text(ERR_JUDGE_SATURATED)) };
+	call->duration_us = clock_monotonic_us() - call->submitted_us;
 }
 
 enum dispatcher_answer dispatcher_find(struct dispatcher *dispatcher, const struct prompts *prompts,
@@ -146,7 +142,6 @@ enum dispatcher_answer dispatcher_find(struct dispatcher *dispatcher, const stru
 		return DISPATCHER_WANTS_IT;
 	else
 		turn_away(call);
-	name_prompts(prompts, call);
 	return found ? DISPATCHER_REMEMBERS : DISPATCHER_TURNS_AWAY;
 }
 
@@ -312,7 +307,7 @@ static void join_exchange(struct dispatcher *dispatcher, struct exchange *exchan
 void dispatcher_admit(struct dispatcher *dispatcher, struct judge_call *call)
 {
 	unsigned char key[DIGEST_BYTES];
-	name_prompts(dispatcher->endpoint.prompts, call);
+	call->prompt_digest = arena_str(call->arena, str_from(prompts_digest(dispatcher->endpoint.prompts)));
 	exchange_key(&dispatcher->endpoint, dispatcher->endpoint.prompts, call, key);
 	if (recall(dispatcher, key, call)) { /* come while this one waited to be admitted */
 		dispatcher->stats.hits++;

@@ -48,9 +48,9 @@ enum dispatcher_answer {
 	DISPATCHER_TURNS_AWAY, /* it would get no slot in time: ERR_JUDGE_SATURATED */
 };
 
-/* What can be said of the call at once: unless it is wanted, it has its verdict and is done but for saying
- * so. `prompts` are those that it would be asked with, or stay so for as long as this takes. Any thread;
- * waits for nobody. */
+/* What can be said of the call at once: unless it is wanted, it has its verdict and is done but for naming
+ * the prompts and saying so. `prompts` are those that it would be asked with, or stay so for as long as this
+ * takes. Any thread; waits for nobody. */
 enum dispatcher_answer dispatcher_find(struct dispatcher *dispatcher, const struct prompts *prompts,
 				       struct judge_call *call);
 

@@ -251,10 +251,12 @@ static bool answer_at_once(struct judge *judge, struct judge_call *call)
 	struct member *member = &judge->members[call->member];
 	pthread_mutex_lock(&judge->mutex);
 	_cleanup_(prompts_cleanup) struct prompts *prompts = prompts_share(member->prompts);
+	const char *digest = atomic_load(&member->digest);
 	pthread_mutex_unlock(&judge->mutex);
 	enum dispatcher_answer answer = dispatcher_find(member->dispatcher, prompts, call);
 	if (answer == DISPATCHER_WANTS_IT)
 		return false;
+	call->prompt_digest = str_from(digest);
 	atomic_fetch_add(answer == DISPATCHER_REMEMBERS ? &member->found : &member->turned_away, 1);
 	call->done(call, call->context);
 	return true;

@@ -105,7 +105,8 @@ struct judge_call {
 	str_t schema;	     /* of the tables that the SQL uses, for the prompt; or absent */
 	const char *dialect; /* "PostgreSQL", … for the prompt */
 	struct judge_verdict verdict;
-	str_t prompt_digest; /* of the prompts that it was asked with; absent: it was turned away unseen */
+	str_t prompt_digest; /* of the prompts that it was asked with, while both the arena and the judge are
+				there; absent: it was turned away unseen */
 	int64_t duration_us;
 	void (*done)(struct judge_call *call, void *context);
 	void *context;

@@ -154,7 +154,7 @@ static str_t prompts_of(const struct record_builder *builder, size_t member)
 		return arena_str(facts->arena,
 				 str_from(judge_prompt_digest(builder->sources->judge, member)));
 	if (!str_present(correctness) || str_equal(relevance, correctness))
-		return relevance;
+		return arena_str(facts->arena, relevance); /* the judge may end before */
 	return arena_printf(facts->arena, STR_FMT " " STR_FMT, STR_ARG(relevance), STR_ARG(correctness));
 }
 

@@ -272,7 +272,9 @@ static void test_who_would_wait_in_vain_is_told_at_once(void **state)
 		judge_submit(batch.judge, &batch.calls[i]);
 	await_judge_stat(batch.judge, waiting, 12);
 	for (size_t i = 14; i < 98; i++) {
+		size_t bytes = arena_size_bytes(batch.calls[i].arena);
 		judge_submit(batch.judge, &batch.calls[i]);
+		assert_int_equal(arena_size_bytes(batch.calls[i].arena), bytes); /* costs no memory */
 		assert_int_equal(queue_count(&batch.answered), i - 12);
 		assert_int_equal(batch.calls[i].verdict.error, ERR_JUDGE_SATURATED);
 		assert_true(str_present(batch.calls[i].prompt_digest));
