@@ -14,7 +14,10 @@
 #include <stdatomic.h>
 
 #define ROOM_ENDLESS (INT64_MAX / 2) /* for room_left: other threads add and subtract */
-#define OPEN_MARKS   4096	     /* power of two; open exchanges are some hundreds as a rule */
+
+/* By the first two bytes of a key: beside some hundreds of open exchanges hardly any other call has the same,
+ * and is handed to the judge's thread in vain. */
+#define OPEN_MARKS 65536
 
 struct dispatcher {
 	struct endpoint endpoint;
