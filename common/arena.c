@@ -7,6 +7,9 @@
 #define FIRST_CHUNK_BYTES   4096u
 #define LARGEST_CHUNK_BYTES 65536u
 
+/* Of these an array begins with few: there is mostly one. */
+#define LARGE_ITEM_BYTES 64u
+
 struct chunk {
 	struct chunk *next;
 	size_t size; /* of data */
@@ -153,7 +156,12 @@ str_t arena_excerpt(struct arena *arena, str_t text, size_t bytes)
 {
 	if (!str_present(text) || text.len <= bytes)
 		return text;
-	return arena_printf(arena, "%.*s…", (int)utf8_valid_prefix(text.ptr, bytes), text.ptr);
+	static const char more[] = "…";
+	size_t kept = utf8_valid_prefix(text.ptr, bytes);
+	char *excerpt = arena_alloc(arena, kept + sizeof more);
+	memcpy(excerpt, text.ptr, kept);
+	memcpy(excerpt + kept, more, sizeof more);
+	return (str_t){ excerpt, kept + sizeof more - 1 };
 }
 
 void arena_adopt(struct arena *parent, struct arena *child)
@@ -186,7 +194,7 @@ void *arena_grow(struct arena *arena, void *items, size_t count, size_t *capacit
 {
 	if (count < *capacity)
 		return items;
-	size_t larger = *capacity ? *capacity * 2 : 8;
+	size_t larger = *capacity ? *capacity * 2 : item_size_bytes > LARGE_ITEM_BYTES ? 2 : 8;
 	void *copy = arena_calloc(arena, larger, item_size_bytes);
 	if (count)
 		memcpy(copy, items, count * item_size_bytes);

@@ -1,5 +1,7 @@
 #include "common/buf.h"
 
+#include <endian.h>
+
 void buf_free(struct buf *buf)
 {
 	free(buf->data);
@@ -83,14 +85,12 @@ void buf_printf(struct buf *buf, const char *format, ...)
 
 void buf_append_u32(struct buf *buf, uint32_t value)
 {
-	unsigned char bytes[4];
-	for (unsigned i = 0; i < sizeof bytes; i++)
-		bytes[i] = (unsigned char)(value >> (8 * i));
-	buf_append(buf, bytes, sizeof bytes);
+	uint32_t little = htole32(value);
+	buf_append(buf, &little, sizeof little);
 }
 
 void buf_append_u64(struct buf *buf, uint64_t value)
 {
-	buf_append_u32(buf, (uint32_t)value);
-	buf_append_u32(buf, (uint32_t)(value >> 32));
+	uint64_t little = htole64(value);
+	buf_append(buf, &little, sizeof little);
 }

@@ -375,7 +375,9 @@ struct record_error {
 	str_t input;  /* identity of the input: event_id */
 	int64_t time; /* ms since 1970 */
 	str_t sql;    /* an excerpt of the text that it is about; or absent */
-	size_t text;  /* which one, not published: 0 the answer, 1 + place of a truth's query */
+	/* not published, and of a record that was read not known: */
+	size_t text; /* which one: 0 the answer, 1 + place of a truth's query */
+	err_t err;   /* that the code names */
 };
 
 struct record_stage {

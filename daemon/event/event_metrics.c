@@ -56,9 +56,7 @@ static void event_metrics_stages(struct event_metrics *event_metrics, const stru
 static void event_metrics_errors(struct event_metrics *event_metrics, const struct event *event)
 {
 	for (size_t i = 0; i < event->facts.errors_count; i++)
-		for (size_t err = 0; err < ERR_COUNT_; err++)
-			if (str_is(event->facts.errors[i].code, err_name((err_t)err)))
-				add(&event_metrics->errors[err], 1);
+		add(&event_metrics->errors[event->facts.errors[i].err], 1);
 }
 
 static void event_metrics_outputs(struct event_metrics *event_metrics, const struct event *event)

@@ -21,6 +21,7 @@ static void add_error(struct record_facts *facts, size_t text, const char *metri
 		.input = facts->query ? facts->query->event_id : STR_NONE,
 		.time = clock_wall_ms(),
 		.text = text,
+		.err = err,
 	};
 	ARENA_PUSH(facts->arena, facts->errors, facts->errors_count, facts->errors_capacity, error);
 }
@@ -33,7 +34,7 @@ void record_add_error(struct record_facts *facts, const char *metric, err_t err,
 bool record_has_error(const struct record_facts *facts, const char *metric, err_t err)
 {
 	for (size_t i = 0; i < facts->errors_count; i++)
-		if (str_is(facts->errors[i].metric, metric) && str_is(facts->errors[i].code, err_name(err)))
+		if (str_is(facts->errors[i].metric, metric) && facts->errors[i].err == err)
 			return true;
 	return false;
 }

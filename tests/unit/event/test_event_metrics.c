@@ -52,7 +52,7 @@ static void a_scored_event_is_counted_by_what_its_record_says(void **state)
 				     .level = ENUM_ABSENT,
 				     .action = RECORD_ACTION_VERIFY,
 				     .summary = STR("r\u00e4t") };
-	struct record_error errors[] = { { .code = STR("target_lost") }, { .code = STR("target_lost") } };
+	struct record_error errors[] = { { .err = ERR_TARGET_LOST }, { .err = ERR_TARGET_LOST } };
 	struct output outputs[] = { { .topic = OUTPUT_SCORED, .value = STR("12345") },
 				    { .topic = OUTPUT_ADVISORY, .value = STR("123") } };
 	struct event event = {
