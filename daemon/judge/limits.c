@@ -251,7 +251,7 @@ int64_t limits_room(const struct limits *limits, int64_t age_us, int64_t within_
 		room = turns / held_us;
 	room = paced_room(&limits->pace, room, within_us);
 	room = paced_room(&limits->learned.pace, room, within_us);
-	return (int64_t)(room > limits->slots ? room : limits->slots);
+	return within_us == 0 ? 0 : (int64_t)(room > limits->slots ? room : limits->slots);
 }
 
 /* Whether most of what was asked of late was answered. */

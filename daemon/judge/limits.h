@@ -102,8 +102,9 @@ void limits_left(struct limits *limits, int64_t held_us);
 
 /* How many requests may wait for a place, so that each may get one within that time: twice as many as by how
  * long places are held of late, since who is turned away gets none at all, and no more than the pace lets go.
- * As many as there are places in any case, which keeps these busy. `age_us`:
- * how long the half of those in flight have had theirs; a server that has become slow shows there first. */
+ * As many as there are places in any case, which keeps these busy; none where there is no time to wait.
+ * `age_us`: how long the half of those in flight have had theirs; a server that has become slow shows there
+ * first. */
 int64_t limits_room(const struct limits *limits, int64_t age_us, int64_t within_us);
 
 /* What was spent of the day's tokens; not more than a sixtieth of a day late. */

@@ -411,7 +411,7 @@ static void test_change(void **state)
 }
 
 /* Twice slots × time / how long a place is held, by the mean of those that left or by those that are there;
- * as many as there are places at least, and no more than the pace lets go. */
+ * as many as there are places at least if any may wait, and no more than the pace lets go. */
 static void test_room_to_wait(void **state)
 {
 	(void)state;
@@ -422,7 +422,8 @@ static void test_room_to_wait(void **state)
 	assert_int_equal(limits_room(&limits, 0, 1 * S), 80);
 	assert_int_equal(limits_room(&limits, 400000, 1 * S), 40);
 	assert_int_equal(limits_room(&limits, 60 * S, 1 * S), 8);
-	assert_int_equal(limits_room(&limits, 0, 0), 8);
+	assert_int_equal(limits_room(&limits, 0, 1), 8);
+	assert_int_equal(limits_room(&limits, 0, 0), 0);
 	for (int i = 0; i < 1000; i++)
 		limits_left(&limits, 500000);
 	assert_in_range(limits_room(&limits, 0, 1 * S), 32, 33);
