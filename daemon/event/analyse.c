@@ -108,18 +108,15 @@ static enum sql_dialect engine_dialect(enum target_engine engine)
 /* What no front end reads is not taken for something else: nothing is claimed about it. */
 static bool dialect_is_analysed(struct record_facts *facts)
 {
-	const struct generated_query *query = facts->query;
+	str_t name = facts->query->unknown_dialect;
 	struct err_detail detail;
-	bool unknown = str_present(query->unknown_dialect);
-	if (unknown)
-		facts->analysis.dialect = SQL_UNKNOWN_DIALECT;
-	if (facts->analysis.dialect < SQL_MONGODB)
+	if (!str_present(name))
 		return true;
-	str_t name = unknown ? query->unknown_dialect : STR("MONGODB");
+	facts->analysis.dialect = SQL_UNKNOWN_DIALECT;
 	err_fail(
 		&detail, ERR_DIALECT_UNSUPPORTED,
 		"dialect \"%.*s\" is not analysed, so the SQL is neither scored nor run; publish POSTGRESQL, "
-		"SQLITE or MYSQL, or leave dialect out for the target's",
+		"SQLITE, MYSQL or MONGODB, or leave dialect out for the target's",
 		name.len < 60 ? (int)name.len : 60, name.ptr);
 	record_add_error(facts, "technical", ERR_DIALECT_UNSUPPORTED, detail.message);
 	return false;
@@ -250,7 +247,8 @@ static void score_technical(struct record_facts *facts, const struct event_conte
 	struct record_analysis *analysis = &facts->analysis;
 	const struct technical_findings findings = own_findings(facts, context);
 	opt_double_t own = opt_double(technical_score(&findings));
-	if ((str_present(facts->query->target) && !analysis->catalog) || analysis->dialect >= SQL_MONGODB)
+	if ((str_present(facts->query->target) && !analysis->catalog) ||
+	    analysis->dialect >= SQL_UNKNOWN_DIALECT)
 		own = (opt_double_t)OPT_NONE; /* names cannot be told: nothing is claimed about them */
 	analysis->errors_count = findings.errors;
 	analysis->structural = semantic_structural_score(analysis->sql.valid, findings.errors);

@@ -53,7 +53,7 @@ void candidates_analyse(struct record_facts *facts, struct analysis_cache *analy
 	struct record_analysis *analysis = &facts->analysis;
 	const struct candidate *candidates = facts->query->candidates;
 	size_t count = facts->query->candidates_count;
-	if (count < AGREEMENT_CANDIDATES_MIN || analysis->dialect >= SQL_MONGODB)
+	if (count < AGREEMENT_CANDIDATES_MIN || analysis->dialect >= SQL_UNKNOWN_DIALECT)
 		return;
 	if (count > AGREEMENT_CANDIDATES_MAX) {
 		struct err_detail detail;

@@ -4,6 +4,7 @@
 #include "sql/findings/front_end.h"
 #include "sql/lex/gate.h"
 #include "sql/lex/prose.h"
+#include "sql/mongodb/front_end.h"
 #include "sql/mysql/front_end.h"
 #include "sql/postgresql/front_end.h"
 #include "sql/sqlite/front_end.h"
@@ -24,7 +25,7 @@ static void analyse_sqlite(const struct sql_request *request, struct arena *aren
 
 static const front_end_fn front_ends[] = {
 	[SQL_POSTGRESQL] = sql_analyse_postgresql, [SQL_SQLITE] = analyse_sqlite,
-	[SQL_MYSQL] = sql_analyse_mysql,	   [SQL_MONGODB] = refuse_dialect,
+	[SQL_MYSQL] = sql_analyse_mysql,	   [SQL_MONGODB] = sql_analyse_mongodb,
 	[SQL_UNKNOWN_DIALECT] = refuse_dialect,
 };
 
@@ -45,7 +46,8 @@ static void analyse(const struct sql_request *request, struct arena *arena, stru
 		[GATE_NUL] = VIOLATION_UNANALYSABLE,
 		[GATE_TOO_DEEP] = VIOLATION_TOO_DEEP,
 	};
-	struct gate_result gate = gate_check(request->sql);
+	struct gate_result gate =
+		request->dialect == SQL_MONGODB ? gate_check_bytes(request->sql) : gate_check(request->sql);
 	if (gate.verdict == GATE_PASSED) {
 		front_ends[request->dialect](request, arena, ret_analysis);
 		tell_prose(request, ret_analysis);

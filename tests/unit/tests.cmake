@@ -280,6 +280,7 @@ unit_test(sql/lex/prose COVERS sql/lex/prose)
 unit_test(sql/lex/statement_words COVERS sql/lex/statement_words sql/lex/identifier sql/lex/scan_text sql/lex/texts)
 unit_test(sql/lex/words COVERS sql/lex/words)
 
+unit_test(sql/mongodb/mongodb COVERS sql/mongodb/*)
 unit_test(sql/mysql/mysql COVERS sql/mysql/*)
 unit_test(sql/mysql/mysql_attacks PLAIN COVERS sql/mysql/safety WITH PkgConfig::MARIADB)
 unit_test(sql/mysql/mysql_oracle COVERS sql/mysql/* WITH PkgConfig::MARIADB)

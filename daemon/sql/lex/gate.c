@@ -396,12 +396,24 @@ static bool check_tokens(struct gate *gate)
 	return true;
 }
 
+static bool check_bytes(struct gate *gate)
+{
+	if (gate->sql.len > GATE_MAX_BYTES)
+		return fail(gate, GATE_TOO_LONG, GATE_MAX_BYTES, "the SQL is longer than 64 KiB");
+	return check_encoding(gate);
+}
+
 struct gate_result gate_check(str_t sql)
 {
 	struct gate gate = { .sql = sql, .result = { GATE_PASSED, 0, NULL } };
-	if (sql.len > GATE_MAX_BYTES)
-		(void)fail(&gate, GATE_TOO_LONG, GATE_MAX_BYTES, "the SQL is longer than 64 KiB");
-	else if (check_encoding(&gate))
+	if (check_bytes(&gate))
 		(void)check_tokens(&gate);
+	return gate.result;
+}
+
+struct gate_result gate_check_bytes(str_t text)
+{
+	struct gate gate = { .sql = text, .result = { GATE_PASSED, 0, NULL } };
+	(void)check_bytes(&gate);
 	return gate.result;
 }

@@ -30,3 +30,6 @@ struct gate_result {
 
 /* Whether the text is within all bounds, else the first that it passes. */
 struct gate_result gate_check(str_t sql);
+
+/* The same of its length and its encoding alone, for a text that is no SQL. */
+struct gate_result gate_check_bytes(str_t text);

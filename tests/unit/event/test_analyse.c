@@ -20,8 +20,12 @@ static const struct text_case {
 	{ "a similarity above 1",
 	  "{\"sql\":\"SELECT 1\",\"ground_truth\":{\"sql\":\"SELECT 1\",\"similarity\":2}}", SQL_SAFE, 100,
 	  "result_validation/input_out_of_range", "decode:ok sql:ok confidence:ok" },
-	{ "a dialect that is not read", "{\"sql\":\"SELECT 1\",\"dialect\":\"MONGODB\"}", SQL_UNKNOWN, -1,
-	  "technical/dialect_unsupported", "decode:ok sql:failed confidence:ok" },
+	{ "a query of MongoDB", "{\"sql\":\"db.shop.find({a: 1}).limit(1)\",\"dialect\":\"MONGODB\"}",
+	  SQL_SAFE, 100, "", "decode:ok sql:ok confidence:ok" },
+	{ "a write of MongoDB", "{\"sql\":\"db.shop.drop()\",\"dialect\":\"MONGODB\"}", SQL_UNSAFE, 100, "",
+	  "decode:ok sql:ok confidence:ok" },
+	{ "no query of MongoDB", "{\"sql\":\"SELECT 1\",\"dialect\":\"MONGODB\"}", SQL_UNKNOWN, 0, "",
+	  "decode:ok sql:failed confidence:ok" },
 	{ "a target that nobody knows", "{\"sql\":\"SELECT 1\",\"target\":\"shop\"}", SQL_UNKNOWN, -1,
 	  "target/target_unknown", "decode:ok sql:ok confidence:ok" },
 	{ "a source that nobody knows, twice",
@@ -92,10 +96,10 @@ static const struct agreement_case {
 		  "1") "," C("SELECT 1") "," C("SELECT 1") "," C("SELECT 1") "," C("SELECT 1") "," C("SELECT "
 												     "1") "," C("SELECT 1") "," C("SELECT 1") "," C("SELECT 1") "," C("SELECT 1") "," C("SELECT 1") "," C("SELECT 1") "," C("SELECT 2") "," C("SELECT 3") "]}",
 	  16.0 / 17, 16, "agreement/candidates_limit" },
-	{ "a dialect that is not read",
-	  "{\"sql\":\"SELECT 1\",\"dialect\":\"MONGODB\",\"candidates\":[" C("SELECT 1") "," C(
-		  "SELECT 1") "]}",
-	  -1, 0, "technical/dialect_unsupported" },
+	{ "queries of MongoDB",
+	  "{\"sql\":\"db.shop.find({a: 1, b: 2})\",\"dialect\":\"MONGODB\",\"candidates\":["
+	  "{\"sql\":\"db.shop.aggregate([{$match: {b: 2, a: {$eq: 1}}}])\"}," C("db.shop.find({a: 1})") "]}",
+	  2.0 / 3, 2, "" },
 };
 
 static void agreement(void **state)

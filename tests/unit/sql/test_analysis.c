@@ -118,7 +118,8 @@ static void refuses_what_it_cannot_analyse(void **state)
 		{ STR("SELECT '\xFF'"), SQL_POSTGRESQL, NULL },
 		{ STR("SELECT /*/*/*/*/*/*/*/*/* 1"), SQL_POSTGRESQL, "too_deep" },
 		{ STR("SELECT 1 /*! + 1 */"), SQL_MYSQL, "unanalysable" },
-		{ STR("db.c.find()"), SQL_MONGODB, NULL },
+		{ STR("SELECT 1"), SQL_MONGODB, NULL },
+		{ { "db.c.find({a: '\0'})", 20 }, SQL_MONGODB, NULL },
 		{ STR_NONE, SQL_MYSQL, NULL },
 	};
 	(void)state;

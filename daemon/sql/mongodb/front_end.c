@@ -1,0 +1,63 @@
+#include "sql/mongodb/front_end.h"
+
+#include "sql/findings/front_end.h"
+#include "sql/mongodb/canonical.h"
+#include "sql/mongodb/check.h"
+#include "sql/mongodb/unparsed.h"
+
+static void report_failure(const struct mongodb_reader *reader, bool more, str_t text,
+			   struct diagnostics *diagnostics, struct violations *violations)
+{
+	diagnostics_add(diagnostics, DIAG_SYNTAX_ERROR, SUB_NONE, STR("statement"),
+			(int64_t)reader->failed_at, "%s", reader->failure);
+	if (reader->too_deep)
+		violations_add(violations, VIOLATION_TOO_DEEP, (int64_t)reader->failed_at, "%s",
+			       reader->failure);
+	if (reader->too_many)
+		violations_add(violations, VIOLATION_TOO_LONG, (int64_t)reader->failed_at, "%s",
+			       reader->failure);
+	if (more)
+		violations_add(violations, VIOLATION_MULTIPLE_STATEMENTS, (int64_t)reader->failed_at,
+			       "more follows behind the query");
+	mongodb_unparsed(text, reader->failure, violations);
+}
+
+static void check(const struct mongodb_command *command, struct arena *arena, struct diagnostics *diagnostics,
+		  struct violations *violations, struct sql_analysis *analysis)
+{
+	struct mongodb_check check = { .arena = arena, .diagnostics = diagnostics, .violations = violations };
+	mongodb_check_command(&check, command);
+	texts_unique(&check.collections);
+	analysis->tables = check.collections.items;
+	analysis->tables_count = check.collections.count;
+	analysis->tables_known = true;
+	mongodb_canonical(command, arena, analysis);
+}
+
+void sql_analyse_mongodb(const struct sql_request *request, struct arena *arena,
+			 struct sql_analysis *ret_analysis)
+{
+	struct mongodb_command command;
+	bool more = false;
+	str_t sql = str_present(request->sql) ? request->sql : STR("");
+	struct code_fence_result part = code_fence_unwrap(sql, SQL_MONGODB);
+	struct diagnostics diagnostics = { .arena = arena };
+	front_end_note_fence(&part, &diagnostics);
+	str_t text = arena_text(arena, part.text.ptr, part.text.len);
+	struct mongodb_reader reader = { .text = text, .arena = arena };
+	bool read = mongodb_read_command(&reader, &command, &more);
+	*ret_analysis = (struct sql_analysis){ .text = text, .text_offset = part.offset, .valid = read };
+	struct violations violations = violations_begin(ret_analysis, arena);
+	front_end_note_catalog(request, &diagnostics);
+	if (!read)
+		report_failure(&reader, more, text, &diagnostics, &violations);
+	else if (command.verb == MONGODB_WRITE)
+		violations_add(&violations, VIOLATION_NOT_A_READ, (int64_t)command.word_offset,
+			       STR_FMT " is none of find, aggregate, count and distinct",
+			       STR_ARG(command.word));
+	else
+		check(&command, arena, &diagnostics, &violations, ret_analysis);
+	ret_analysis->diagnostics = diagnostics.items;
+	ret_analysis->diagnostics_count = diagnostics.count;
+	violations_end(&violations, request, ret_analysis);
+}
