@@ -1,5 +1,5 @@
-"""What one instance makes of its machine, its memory and a judge that has no time: tests/bench/throughput's options --instances, --memory and
---judge-saturated."""
+"""What one instance makes of its machine, its memory, a judge that has no time and one that has: tests/bench/throughput's options --instances,
+--memory, --judge-saturated and --judge-requests."""
 
 import contextlib
 import os
@@ -21,6 +21,9 @@ MEMORY_MOST_MIB = (64 * 1000 * 1000 + 2.5 * MAX_IN_FLIGHT_BYTES) / 1024 / 1024
 BACKLOGS = {500: 50_000, 2000: 40_000, 40_000: 4_000, 500_000: 400}  # size of an event in bytes, events: 25 MB and more
 JUDGE = pathlib.Path(__file__).resolve().parent / "judge_server.py"
 JUDGE_MS = 1000
+JUDGED_EVENTS = 6_000
+FEW, MANY = (16, 20), (256, 320)  # requests in flight and what each takes, ms: 800 a second
+FEW_MOST = 1.2
 
 
 def wire(form):
@@ -40,8 +43,12 @@ def together(kafka, name, mark, form, count, instances, **groups):
         return drain(kafka, topics["scored_topic"], count, *(daemon.pid for daemon in daemons))
 
 
+def rates_of(results):
+    return {way: [each.rate for each in done] for way, done in results.items()}
+
+
 def rounds_of(arguments, ways):
-    """Runs the ways, {name: run(mark)}, in turns; their results, printed."""
+    """Runs the ways, {name: run(mark)}, in turns; their results, {name: [Drained]}, printed."""
     results = {way: [] for way in ways}
     for number in range(arguments.rounds):
         turns = list(ways.items())
@@ -52,7 +59,7 @@ def rounds_of(arguments, ways):
     for way, done in results.items():
         print(f"median   {way:16} {spread([each.rate for each in done], '{:,.0f}'):>28} events/s  {spread([each.cpu_us for each in done]):>24} µs CPU an event")
     print(f"machine  load {os.getloadavg()[0]:.1f} at the end")
-    return {way: [each.rate for each in done] for way, done in results.items()}
+    return results
 
 
 def compare_instances(kafka, arguments):
@@ -66,7 +73,7 @@ def compare_instances(kafka, arguments):
     def way(instances, **pipeline):
         return lambda mark: together(kafka, name, mark, arguments.format, arguments.events, instances, pipeline=pipeline)
 
-    rates = rounds_of(arguments, {"one instance": way(1), "two instances": way(2), "one worker": way(1, workers=1)})
+    rates = rates_of(rounds_of(arguments, {"one instance": way(1), "two instances": way(2), "one worker": way(1, workers=1)}))
     bars = Bars()
     bars.hold("events a second: one instance / two", ratios(rates["one instance"], rates["two instances"]), least=ONE_LEAST)
     bars.hold("events a second: two workers / one", ratios(rates["one instance"], rates["one worker"]), least=WORKERS_LEAST,
@@ -99,6 +106,14 @@ def compare_memory(kafka, arguments):
         postgres.stop()
 
 
+@contextlib.contextmanager
+def slow_judge(latency_ms, **more):
+    """Settings of a judge whose answers take so long."""
+    with subprocess.Popen([sys.executable, JUDGE, str(latency_ms)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        yield {"provider": "openai", "base_url": f"http://127.0.0.1:{int(server.stdout.readline())}/v1", "model": "m", **more}
+        server.stdin.close()
+
+
 def compare_saturated_judge(kafka, arguments):
     """A judge whose answers take a second and who has 64 calls in flight, beside none."""
     print(f"machine  {machine()}")
@@ -108,11 +123,25 @@ def compare_saturated_judge(kafka, arguments):
     def way(**groups):
         return lambda mark: together(kafka, name, mark, "avro", arguments.events, 1, **groups)
 
-    with subprocess.Popen([sys.executable, JUDGE, str(JUDGE_MS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
-        judge = {"provider": "openai", "base_url": f"http://127.0.0.1:{int(server.stdout.readline())}/v1", "model": "m",
-                 "max_in_flight": 64, "when_saturated": "skip"}
-        rates = rounds_of(arguments, {"no judge": way(), "saturated judge": way(judge=judge)})
-        server.stdin.close()
+    with slow_judge(JUDGE_MS, max_in_flight=64, when_saturated="skip") as judge:
+        rates = rates_of(rounds_of(arguments, {"no judge": way(), "saturated judge": way(judge=judge)}))
     bars = Bars()
     bars.hold("events a second: saturated judge / none", ratios(rates["saturated judge"], rates["no judge"]), least=SATURATED_LEAST)
+    return bars.kept
+
+
+def compare_judge_requests(kafka, arguments):
+    """Few requests in flight with a quick judge beside many with a slow one, as many a second: each event is judged."""
+    print(f"machine  {machine()}")
+    name = f"bench-{os.getpid()}"
+    fill(kafka, f"{name}.input", JUDGED_EVENTS, Typical().message)
+    with contextlib.ExitStack() as stack:
+        def way(in_flight, latency_ms):
+            judge = stack.enter_context(slow_judge(latency_ms, max_in_flight=in_flight, when_saturated="wait"))
+            return lambda mark: together(kafka, name, mark, "avro", JUDGED_EVENTS, 1, judge=judge)
+
+        results = rounds_of(arguments, {"few in flight": way(*FEW), "many in flight": way(*MANY)})
+    cpu = {way: [each.cpu_us for each in done] for way, done in results.items()}
+    bars = Bars()
+    bars.hold_cost("µs CPU a judged event: 16 in flight / 256", cpu["few in flight"], cpu["many in flight"], most=FEW_MOST)
     return bars.kept
