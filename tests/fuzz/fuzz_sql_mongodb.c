@@ -18,7 +18,10 @@ static struct sql_analysis analyse(str_t text, struct arena *arena)
 /* A key that is written plainly; within $literal it is data. */
 static bool names(str_t text, const char *key)
 {
-	return strstr(text.ptr, key) && !strstr(text.ptr, "literal") && !strstr(text.ptr, "const") &&
+	const char *at = strstr(text.ptr, key);
+	while (at && at > text.ptr && !strchr("{, \n", at[-1])) /* the end of a longer one */
+		at = strstr(at + 1, key);
+	return at && !strstr(text.ptr, "literal") && !strstr(text.ptr, "const") &&
 	       !strpbrk(text.ptr, "\"'`/\\");
 }
 
