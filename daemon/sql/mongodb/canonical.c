@@ -4,6 +4,9 @@
 #include "sql/lex/texts.h"
 #include "sql/query/canonical.h"
 
+#define MAX_COMPARED 10000 /* pairs of a sort's key and a projection's field */
+#define MAX_MOVES    32	   /* of a stage over projections */
+
 /* A stage on its way into the form. */
 struct mongodb_stage {
 	str_t name; /* the short form of several that mean the same */
@@ -51,16 +54,10 @@ static str_t expression(const struct mongodb_form *form, const struct mongodb_va
 
 static str_t pair(const struct mongodb_form *form, str_t name, str_t value)
 {
-	return arena_printf(form->arena, STR_FMT ": " STR_FMT, STR_ARG(mongodb_quote(name, form->arena)),
-			    STR_ARG(value));
+	return mongodb_pair(form->arena, mongodb_quote(name, form->arena), ": ", value);
 }
 
 /* --- filters --- */
-
-static str_t match_text(struct mongodb_form *form, const struct texts *conditions)
-{
-	return mongodb_join(form->arena, "match(", conditions, ")");
-}
 
 /* Two filters behind each other are one, and before a $sort it is the same as behind it. */
 static void push_match(struct mongodb_form *form, const struct mongodb_value *filter)
@@ -75,17 +72,12 @@ static void push_match(struct mongodb_form *form, const struct mongodb_value *fi
 	while (at > 0 && str_is(form->stages[at - 1].name, "sort"))
 		at--;
 	if (at > 0 && str_is(form->stages[at - 1].name, "match")) {
-		struct texts *before = &form->stages[at - 1].conditions;
 		for (size_t i = 0; i < conditions.count; i++)
-			texts_add(form->arena, before, conditions.items[i]);
-		texts_unique(before);
-		form->stages[at - 1].text = match_text(form, before);
+			texts_add(form->arena, &form->stages[at - 1].conditions, conditions.items[i]);
 		return;
 	}
-	texts_unique(&conditions);
-	push_text(form, "match", match_text(form, &conditions));
-	struct mongodb_stage stage = form->stages[form->count - 1];
-	stage.conditions = conditions;
+	const struct mongodb_stage stage = { .name = STR("match"), .conditions = conditions };
+	push(form, stage);
 	memmove(&form->stages[at + 1], &form->stages[at], (form->count - 1 - at) * sizeof stage);
 	form->stages[at] = stage;
 }
@@ -126,8 +118,8 @@ static void project_field(struct projection *projection, str_t path, const struc
 		projection->excludes |= field->number == 0;
 		texts_add(form->arena, &projection->fields, path);
 		texts_add(form->arena, &projection->items,
-			  arena_printf(form->arena, "%s" STR_FMT, field->number != 0 ? "+" : "-",
-				       STR_ARG(mongodb_quote(path, form->arena))));
+			  mongodb_wrap(form->arena, field->number != 0 ? "+" : "-",
+				       mongodb_quote(path, form->arena), ""));
 	}
 }
 
@@ -194,10 +186,11 @@ static void push_unset(struct mongodb_form *form, const struct mongodb_value *op
 	struct texts items = { 0 }, fields = { 0 };
 	const struct mongodb_value *name = mongodb_is_array(operand) ? operand->first : operand;
 	for (; name; name = mongodb_is_array(operand) ? name->next : NULL) {
+		if (!mongodb_is_text(name))
+			continue;
 		texts_add(form->arena, &fields, name->text);
 		texts_add(form->arena, &items,
-			  arena_printf(form->arena, "-" STR_FMT,
-				       STR_ARG(mongodb_quote(name->text, form->arena))));
+			  mongodb_wrap(form->arena, "-", mongodb_quote(name->text, form->arena), ""));
 	}
 	texts_unique(&items);
 	for (size_t i = 0; i < items.count; i++)
@@ -219,7 +212,7 @@ static bool within(str_t path, str_t of)
 static bool keeps(const struct mongodb_stage *projection, const struct mongodb_value *sort)
 {
 	bool excludes = str_is(projection->name, "exclude");
-	if (!projection->plain)
+	if (!projection->plain || projection->fields.count * sort->count > MAX_COMPARED)
 		return false;
 	for (const struct mongodb_value *key = sort->first; key; key = key->next) {
 		bool found = false;
@@ -242,7 +235,8 @@ static bool is_projection(const struct mongodb_stage *stage)
 static void push_behind_projections(struct mongodb_form *form, struct mongodb_stage stage)
 {
 	push(form, stage);
-	for (size_t at = form->count - 1; at > 0; at--) {
+	size_t last = form->count - 1;
+	for (size_t at = last; at > 0 && last - at < MAX_MOVES; at--) {
 		struct mongodb_stage *before = &form->stages[at - 1];
 		bool sort = str_is(stage.name, "sort");
 		if (!is_projection(before) ||
@@ -274,7 +268,8 @@ static void push_sort(struct mongodb_form *form, const struct mongodb_value *sor
 
 static void push_number(struct mongodb_form *form, const char *name, const struct mongodb_value *number)
 {
-	str_t text = arena_printf(form->arena, "%s(" STR_FMT ")", name, STR_ARG(literal(form, number)));
+	str_t text = mongodb_pair(form->arena, str_from(name), "",
+				  mongodb_wrap(form->arena, "(", literal(form, number), ")"));
 	add_item(form, SQL_CLAUSE_ORDER, text);
 	push_behind_projections(form, (struct mongodb_stage){ .name = str_from(name), .text = text });
 }
@@ -329,8 +324,7 @@ static void push_join(struct mongodb_form *form, const struct mongodb_value *sta
 {
 	struct mongodb_value *from = mongodb_member(stage, "from");
 	add_collection(form, from ? from : mongodb_is_text(stage) ? stage : mongodb_member(stage, "coll"));
-	str_t text =
-		arena_printf(form->arena, STR_FMT STR_FMT, STR_ARG(stage->key), STR_ARG(named(form, stage)));
+	str_t text = mongodb_pair(form->arena, stage->key, "", named(form, stage));
 	add_item(form, SQL_CLAUSE_JOIN, text);
 	push_text(form, "join", text);
 }
@@ -354,16 +348,15 @@ static void push_unwind(struct mongodb_form *form, const struct mongodb_value *s
 	const struct mongodb_value *index = mongodb_member(stage, "includeArrayIndex");
 	path = path ? path : stage;
 	bool kept = keep && keep->number != 0;
+	str_t text = mongodb_wrap(form->arena, kept ? "unwind outer(" : "unwind(",
+				  mongodb_quote(path->text, form->arena), ")");
 	push_text(form, "unwind",
-		  arena_printf(form->arena, "unwind(" STR_FMT "%s%s" STR_FMT ")",
-			       STR_ARG(mongodb_quote(path->text, form->arena)), kept ? " outer" : "",
-			       index ? " at " : "", STR_ARG(index ? index->text : STR(""))));
+		  index ? mongodb_pair(form->arena, text, " at ", literal(form, index)) : text);
 }
 
 static void push_other(struct mongodb_form *form, const struct mongodb_value *stage)
 {
-	str_t text =
-		arena_printf(form->arena, STR_FMT STR_FMT, STR_ARG(stage->key), STR_ARG(named(form, stage)));
+	str_t text = mongodb_pair(form->arena, stage->key, "", named(form, stage));
 	bool groups = STR_IS_ANY(stage->key, "$bucket", "$bucketAuto", "$sortByCount");
 	add_item(form, groups ? SQL_CLAUSE_GROUP : SQL_CLAUSE_SELECT, text);
 	push_text(form, str_is(stage->key, "$sortByCount") ? "sorts" : "other", text);
@@ -378,7 +371,7 @@ static void push_stage(struct mongodb_form *form, const struct mongodb_value *st
 		push_projection(form, stage);
 	else if (STR_IS_ANY(name, "$addFields", "$set"))
 		push_added(form, stage);
-	else if (str_is(name, "$unset"))
+	else if (str_is(name, "$unset") && (mongodb_is_text(stage) || mongodb_is_array(stage)))
 		push_unset(form, stage);
 	else if (str_is(name, "$sort"))
 		push_sort(form, stage);
@@ -396,11 +389,10 @@ static void push_stage(struct mongodb_form *form, const struct mongodb_value *st
 		push_unwind(form, stage);
 	else if (str_is(name, "$replaceRoot") && mongodb_member(stage, "newRoot"))
 		push_text(form, "root",
-			  arena_printf(form->arena, "root(" STR_FMT ")",
-				       STR_ARG(expression(form, mongodb_member(stage, "newRoot")))));
+			  mongodb_wrap(form->arena, "root(",
+				       expression(form, mongodb_member(stage, "newRoot")), ")"));
 	else if (str_is(name, "$replaceWith"))
-		push_text(form, "root",
-			  arena_printf(form->arena, "root(" STR_FMT ")", STR_ARG(expression(form, stage))));
+		push_text(form, "root", mongodb_wrap(form->arena, "root(", expression(form, stage), ")"));
 	else
 		push_other(form, stage);
 }
@@ -418,8 +410,14 @@ static void push_stages(struct mongodb_form *form, const struct mongodb_value *p
 static str_t stages_text(struct mongodb_form *form)
 {
 	struct texts texts = { 0 };
-	for (size_t i = 0; i < form->count; i++)
-		texts_add(form->arena, &texts, form->stages[i].text);
+	for (size_t i = 0; i < form->count; i++) {
+		struct mongodb_stage *stage = &form->stages[i];
+		if (str_is(stage->name, "match")) {
+			texts_unique(&stage->conditions);
+			stage->text = mongodb_join(form->arena, "match(", &stage->conditions, ")");
+		}
+		texts_add(form->arena, &texts, stage->text);
+	}
 	return mongodb_join(form->arena, "[", &texts, "]");
 }
 
@@ -466,8 +464,8 @@ static void push_command(struct mongodb_form *form, const struct mongodb_command
 		push_text(form, "count", command->estimated ? STR("estimated count") : STR("count"));
 	if (command->verb == MONGODB_DISTINCT && mongodb_is_text(command->key))
 		push_text(form, "distinct",
-			  arena_printf(form->arena, "distinct(" STR_FMT ")",
-				       STR_ARG(mongodb_quote(command->key->text, form->arena))));
+			  mongodb_wrap(form->arena, "distinct(",
+				       mongodb_quote(command->key->text, form->arena), ")"));
 	if ((command->verb == MONGODB_COUNT || command->verb == MONGODB_DISTINCT) && form->count > 0)
 		add_item(form, SQL_CLAUSE_SELECT, form->stages[form->count - 1].text);
 }
@@ -480,13 +478,13 @@ static str_t command_text(struct mongodb_form *form, const struct mongodb_comman
 	};
 	str_t name = str_present(command->collection) ? mongodb_quote(command->collection, form->arena)
 						      : STR("none");
-	str_t text =
-		arena_printf(form->arena, STR_FMT " " STR_FMT, STR_ARG(name), STR_ARG(stages_text(form)));
+	str_t text = mongodb_pair(form->arena, name, " ", stages_text(form));
 	for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++) {
 		const struct mongodb_value *option = mongodb_member(command->options, counted[i]);
 		if (option)
-			text = arena_printf(form->arena, STR_FMT " %s " STR_FMT, STR_ARG(text), counted[i],
-					    STR_ARG(literal(form, option)));
+			text = mongodb_pair(form->arena,
+					    mongodb_pair(form->arena, text, " ", str_from(counted[i])), " ",
+					    literal(form, option));
 	}
 	return text;
 }

@@ -26,5 +26,9 @@ str_t mongodb_value_text(const struct mongodb_value *value, bool masked, struct 
 /* `open` a, b, c `close` */
 str_t mongodb_join(struct arena *arena, const char *open, const struct texts *texts, const char *close);
 
+/* Both texts, or the one, with what stands between or around. */
+str_t mongodb_pair(struct arena *arena, str_t left, const char *between, str_t right);
+str_t mongodb_wrap(struct arena *arena, const char *open, str_t text, const char *close);
+
 /* A name or a text between quotes, so that nothing in it can look like anything else. */
 str_t mongodb_quote(str_t text, struct arena *arena);

@@ -25,6 +25,16 @@ str_t mongodb_join(struct arena *arena, const char *open, const struct texts *te
 	return text;
 }
 
+str_t mongodb_pair(struct arena *arena, str_t left, const char *between, str_t right)
+{
+	return arena_printf(arena, STR_FMT "%s" STR_FMT, STR_ARG(left), between, STR_ARG(right));
+}
+
+str_t mongodb_wrap(struct arena *arena, const char *open, str_t text, const char *close)
+{
+	return arena_printf(arena, "%s" STR_FMT "%s", open, STR_ARG(text), close);
+}
+
 str_t mongodb_quote(str_t text, struct arena *arena)
 {
 	struct buf buf = BUF_INIT;
@@ -42,8 +52,8 @@ str_t mongodb_quote(str_t text, struct arena *arena)
 
 static str_t regex_text(const struct mongodb_value *regex, struct arena *arena)
 {
-	return arena_printf(arena, "regex " STR_FMT STR_FMT, STR_ARG(mongodb_quote(regex->text, arena)),
-			    STR_ARG(regex->options));
+	str_t pattern = mongodb_wrap(arena, "regex ", mongodb_quote(regex->text, arena), "");
+	return mongodb_pair(arena, pattern, "", regex->options);
 }
 
 /* `typed`: an expression can tell a number's type. */
@@ -85,8 +95,7 @@ static str_t text_of(const struct mongodb_value *value, bool typed, bool masked,
 	for (const struct mongodb_value *child = value->first; child; child = child->next) {
 		str_t text = text_of(child, typed, masked, arena);
 		if (value->kind == MONGODB_DOCUMENT)
-			text = arena_printf(arena, STR_FMT ": " STR_FMT,
-					    STR_ARG(mongodb_quote(child->key, arena)), STR_ARG(text));
+			text = mongodb_pair(arena, mongodb_quote(child->key, arena), ": ", text);
 		texts_add(arena, &parts, text);
 	}
 	return value->kind == MONGODB_DOCUMENT ? mongodb_join(arena, "{", &parts, "}")
@@ -246,8 +255,8 @@ static str_t named_text(const struct mongodb_value *operand, bool masked, struct
 	struct texts parts = { 0 };
 	for (const struct mongodb_value *child = operand->first; child; child = child->next)
 		texts_add(arena, &parts,
-			  arena_printf(arena, STR_FMT ": " STR_FMT, STR_ARG(mongodb_quote(child->key, arena)),
-				       STR_ARG(mongodb_expression_text(child, masked, arena))));
+			  mongodb_pair(arena, mongodb_quote(child->key, arena), ": ",
+				       mongodb_expression_text(child, masked, arena)));
 	texts_sort(&parts);
 	return mongodb_join(arena, "(", &parts, ")");
 }
@@ -270,18 +279,17 @@ static str_t operation_text(const struct mongodb_value *operand, bool masked, st
 	struct texts parts = { 0 };
 	str_t name = operand->key;
 	if (STR_IS_ANY(name, "$literal", "$const"))
-		return arena_printf(arena, "literal(" STR_FMT ")",
-				    STR_ARG(text_of(operand, true, masked, arena)));
+		return mongodb_wrap(arena, "literal(", text_of(operand, true, masked, arena), ")");
 	bool document = mongodb_is_document(operand) && !is_operation(operand);
 	if (document && str_is(name, "$cond") && list_condition(operand, masked, arena, &parts))
 		return mongodb_join(arena, "$cond[", &parts, "]");
 	parts = (struct texts){ 0 };
 	if (document && str_is_listed(name, named_operands))
-		return arena_printf(arena, STR_FMT STR_FMT, STR_ARG(name),
-				    STR_ARG(named_text(operand, masked, arena)));
+		return mongodb_pair(arena, name, "", named_text(operand, masked, arena));
 	if (!mongodb_is_array(operand))
-		return arena_printf(arena, STR_FMT "(" STR_FMT ")", STR_ARG(name),
-				    STR_ARG(mongodb_expression_text(operand, masked, arena)));
+		return mongodb_pair(
+			arena, name, "",
+			mongodb_wrap(arena, "(", mongodb_expression_text(operand, masked, arena), ")"));
 	for (const struct mongodb_value *child = operand->first; child; child = child->next)
 		texts_add(arena, &parts, mongodb_expression_text(child, masked, arena));
 	bool pair = parts.count == 2;
@@ -309,8 +317,7 @@ str_t mongodb_expression_text(const struct mongodb_value *expression, bool maske
 	for (const struct mongodb_value *child = expression->first; child; child = child->next) {
 		str_t text = mongodb_expression_text(child, masked, arena);
 		if (expression->kind == MONGODB_DOCUMENT)
-			text = arena_printf(arena, STR_FMT ": " STR_FMT,
-					    STR_ARG(mongodb_quote(child->key, arena)), STR_ARG(text));
+			text = mongodb_pair(arena, mongodb_quote(child->key, arena), ": ", text);
 		texts_add(arena, &parts, text);
 	}
 	return expression->kind == MONGODB_DOCUMENT ? mongodb_join(arena, "{", &parts, "}")

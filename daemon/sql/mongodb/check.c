@@ -5,7 +5,8 @@
 
 #include <strings.h>
 
-#define MAX_LET 32
+#define MAX_LET	  32
+#define MAX_HINTS 8
 
 void mongodb_invalid(struct mongodb_check *check, enum sql_diagnostic_code code,
 		     const struct mongodb_value *value, const char *message)
@@ -24,7 +25,8 @@ void mongodb_invalid(struct mongodb_check *check, enum sql_diagnostic_code code,
 void mongodb_unknown_operator(struct mongodb_check *check, const struct mongodb_value *value, char place,
 			      const char *what)
 {
-	str_t hint = mongodb_operator_hint(value->key, place, check->arena);
+	str_t hint =
+		++check->hints > MAX_HINTS ? STR("") : mongodb_operator_hint(value->key, place, check->arena);
 	diagnostics_add(check->diagnostics, DIAG_UNKNOWN_FUNCTION, SUB_NONE, value->key,
 			(int64_t)value->key_offset, "\"" STR_FMT "\" is no %s" STR_FMT, STR_ARG(value->key),
 			what, STR_ARG(hint));

@@ -23,7 +23,8 @@ struct mongodb_check {
 	struct texts collections;
 	const struct mongodb_variable *variables; /* in scope, the innermost first */
 	unsigned pipelines;			  /* in each other */
-	bool grouped, limited;			  /* of the outermost pipeline: by a stage */
+	bool grouped;				  /* by a stage of the outermost pipeline */
+	unsigned hints;				  /* that were looked for: they are dear */
 };
 
 /* The whole command. */

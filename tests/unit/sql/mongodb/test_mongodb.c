@@ -197,6 +197,18 @@ static void bounds_hold(void **state)
 	assert_int_equal(analysis.verdict, SQL_UNSAFE);
 	assert_string_equal(analysis.violations[0].code, "too_long");
 	buf_reset(&buf);
+	buf_append_text(&buf, "db.a.aggregate([");
+	for (int i = 0; i < 30; i++)
+		buf_append_text(
+			&buf,
+			"{$lookup: {from: 'b', as: 'c', localField: 'd', foreignField: 'e', pipeline: [");
+	for (int i = 0; i < 30; i++)
+		buf_append_text(&buf, "]}}");
+	buf_append_text(&buf, ", {$limit: 1}])");
+	size_t before = arena_size_bytes(arena);
+	assert_int_equal(analyse(buf_str(&buf).ptr).verdict, SQL_SAFE);
+	assert_true(arena_size_bytes(arena) - before < 1 << 20);
+	buf_reset(&buf);
 	for (int i = 0; i < 70000; i++)
 		buf_append_char(&buf, ' ');
 	analysis = analyse(buf_str(&buf).ptr);
