@@ -66,6 +66,7 @@ struct calibrator {
 	int64_t away_since_ms;	/* wall clock: when the database did not take an attempt, after it had */
 	int64_t next_lag_us;
 	uint64_t behind;	  /* as of then */
+	bool unmeasured;	  /* something has come, or has changed, since */
 	int64_t fetched_us;	  /* since when partitions are fetched without a break */
 	right_set refused;	  /* rights of which the broker says that they are missing */
 	int64_t refused_since_ms; /* wall clock: the first of them */
@@ -375,6 +376,7 @@ static void on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t err, rd_kafka
 		on_assign(calibrator, list);
 	else
 		on_revoke(calibrator);
+	calibrator->unmeasured = true;
 	rd_kafka_yield(consumer); /* there is something to look after */
 }
 
@@ -573,7 +575,7 @@ static int rest_ms(const struct calibrator *calibrator)
 	const struct batch *batch = &calibrator->batch;
 	if ((batch->partitions_count > 0 && !calibrator->positioned) || calibrator->retry_at_us ||
 	    calibrator->refused || calibrator->paused || batch->records > 0 || calibrator->behind > 0 ||
-	    atomic_load(&calibrator->ending) || batch_held_count(batch) > 0)
+	    calibrator->unmeasured || atomic_load(&calibrator->ending) || batch_held_count(batch) > 0)
 		return POLL_MS;
 	int64_t due_us = drift_watch_due_us(calibrator->watch), now_us = clock_monotonic_us();
 	if (batch_moved(batch) && calibrator->next_passed_us < due_us)
@@ -591,6 +593,7 @@ static void poll_once(struct calibrator *calibrator)
 	rd_kafka_message_t *message = rd_kafka_consumer_poll(calibrator->consumer, patience_ms);
 	if (!message)
 		return;
+	calibrator->unmeasured = true;
 	bool kept = false;
 	if (message->err)
 		handle_error(calibrator, message);
@@ -625,6 +628,7 @@ static void measure_lag(struct calibrator *calibrator)
 	calibrator->next_lag_us = now_us + (int64_t)LAG_MS * 1000;
 	uint64_t behind = calibrator->positioned ? lag_offsets(&calibrator->batch, calibrator->consumer) : 0;
 	calibrator->behind = behind;
+	calibrator->unmeasured = false;
 	pthread_mutex_lock(&calibrator->mutex);
 	calibrator->statistics.behind = behind;
 	calibrator->statistics.held = batch_held_count(&calibrator->batch);
