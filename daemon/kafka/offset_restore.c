@@ -9,6 +9,7 @@ enum {
 	COMMITTED_TIMEOUT_MS = 10000,
 	COMMITTED_PAUSE_MS = 2000,
 	LOOK_MS = 6000, /* for the first look; what it does not tell is left to later ones */
+	FIRST_STARTED = 8,
 };
 
 static rd_kafka_resp_err_t first_error(const rd_kafka_topic_partition_list_t *list)
@@ -43,11 +44,13 @@ static bool fetch_committed(const struct restoring *restoring, rd_kafka_topic_pa
 /* What becomes of a partition of a new assignment. */
 struct restored {
 	int32_t partition;
-	int64_t next; /* negative: the beginning */
+	int64_t next;  /* negative: the beginning */
+	int64_t begin; /* where that is, negative: not known */
 	struct witness witness;
 	struct offsets *offsets; /* NULL: it stands still */
 	bool again;		 /* known to be made again */
 	bool unseen;		 /* what it is now is not known */
+	bool finished;		 /* all that is there was read, and the last of it still is there */
 };
 
 struct restore {
@@ -78,6 +81,7 @@ static void decode(struct restore *restore, struct restored *item,
 	bool foreign = false;
 	str_t metadata = { committed->metadata, committed->metadata_size };
 	item->partition = committed->partition;
+	item->begin = -1;
 	item->next = committed->offset < 0 ? OFFSETS_UNKNOWN : committed->offset;
 	if ((item->offsets = offsets_of_again(restore->restoring, item)))
 		return;
@@ -116,7 +120,12 @@ static void obey(struct restore *restore, const struct topic_probe_answer *answe
 			item = &restore->items[i];
 	if (!item || !item->offsets)
 		return;
+	item->begin = answer->low;
+	if (item->next < 0)
+		return;
 	item->unseen = answer->identity == IDENTITY_UNKNOWN;
+	item->finished =
+		answer->identity == IDENTITY_SAME && answer->low < item->next && answer->end == item->next;
 	if (answer->identity == IDENTITY_DELETED || answer->identity == IDENTITY_DIVERGED) {
 		stop(restore, item, answer);
 	} else if (answer->identity == IDENTITY_RECREATED) {
@@ -145,7 +154,7 @@ static void compare(struct restore *restore)
 			continue;
 		item->witness = offsets_witness(item->offsets);
 		item->unseen = !item->again && item->next >= 0;
-		if (item->unseen)
+		if (!item->again)
 			questions[count++] =
 				(struct topic_probe_question){ item->partition, item->next, item->witness };
 	}
@@ -164,6 +173,22 @@ static void compare(struct restore *restore)
 
 /* ---- all of them ---- */
 
+/*
+ * librdkafka 2.0.2 starts the partitions of an assignment one after the other, the last one first, and asks
+ * each broker for those that it finds started when it looks: mostly one or two. Where nothing has come of
+ * these, the broker keeps the question for as long as fetch.wait.max.ms, and the others wait for half a
+ * second. So the last ones (their leaders are most brokers) read once more what was read last: that is
+ * answered at once, and known to be stale when it comes. Likewise it would ask where a partition begins, and
+ * get the answer behind that of a question that is kept.
+ */
+static int64_t position(const struct restore *restore, size_t i)
+{
+	const struct restored *item = &restore->items[i];
+	if (item->next < 0)
+		return item->begin < 0 ? RD_KAFKA_OFFSET_BEGINNING : item->begin;
+	return item->next - (item->finished && i + FIRST_STARTED >= restore->count);
+}
+
 static void begin(struct restore *restore, struct assignment *assignment,
 		  rd_kafka_topic_partition_list_t *positions)
 {
@@ -176,7 +201,7 @@ static void begin(struct restore *restore, struct assignment *assignment,
 		trails_find(restoring->trails, item->partition)->unseen = item->unseen;
 		assignment_add(assignment, item->partition, item->offsets);
 		rd_kafka_topic_partition_list_add(positions, restoring->topic, item->partition)->offset =
-			item->next < 0 ? RD_KAFKA_OFFSET_BEGINNING : item->next;
+			position(restore, i);
 	}
 }
 
@@ -252,6 +277,7 @@ struct assignment *offset_restore_run(const struct restoring *restoring,
 	}
 	struct assignment *assignment = assignment_new(restoring->topic, group);
 	trails_clear(restoring->trails);
+	rd_kafka_topic_partition_list_sort(list, NULL, NULL); /* as they are started */
 	restore_all(restoring, assignment, list, positions);
 	return assignment;
 }

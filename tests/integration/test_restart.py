@@ -2,6 +2,7 @@
 
 import collections
 import random
+import re
 import threading
 import time
 
@@ -102,6 +103,22 @@ def test_orderly_shutdown_in_the_middle(rig):
         rig.daemon.start()
     assert_once(rig, names, letters)
     assert rig.daemon.terminate() == 0
+
+
+def test_a_start_has_its_first_question_answered_at_once(rig):
+    """The broker keeps a fetch of partitions that have nothing new for half a second, in which the others wait: some read their last record again."""
+    partitions, waits = 12, 10
+    rig.start(partitions=partitions, calibration=None, targets=None, judge=None, log={"level": "debug"}, kafka={"properties": ("debug=cgrp",)})
+    sent = [events.sure() for _ in range(partitions + 1)]
+    rig.send([events.message(event, partition=number) for number, event in enumerate(sent[:-1])])
+    wait_for_some(rig, partitions)
+    assert rig.daemon.terminate() == 0
+    rig.send([events.message(sent[-1], partition=waits)])
+    before = len(rig.daemon.log())
+    rig.daemon.start()
+    assert_once(rig, [event["event_id"] for event in sent], 0)
+    begun = dict(re.findall(r"Starting pending assigned partition \S+ \[(\d+)\] at offset (\d+)", rig.daemon.log()[before:]))
+    assert begun == {str(number): "1" if number < 4 or number == waits else "0" for number in range(partitions)}
 
 
 def test_another_instance_takes_over(rig, make_daemon):
