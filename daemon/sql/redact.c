@@ -6,6 +6,7 @@
 #include "sql/lex/gate.h"
 #include "sql/lex/identifier.h"
 #include "sql/lex/scan.h"
+#include "sql/mongodb/front_end.h"
 #include "sql/mysql/front_end.h"
 #include "sql/postgresql/parse/parse_tokens.h"
 #include "sql/sqlite/database.h"
@@ -88,20 +89,23 @@ static bool cut_tokens(struct sql_redaction *redaction, enum sql_dialect dialect
 	return previous.kind != SCAN_END;
 }
 
-struct mysql_cuts {
+struct found_cuts {
 	struct sql_redaction *redaction;
 	struct arena *arena;
 };
 
-static void cut_mysql(void *context, size_t offset, size_t len, bool is_comment)
+static void cut_found(void *context, size_t offset, size_t len, bool is_comment)
 {
-	const struct mysql_cuts *cuts = context;
+	const struct found_cuts *cuts = context;
 	cut(cuts->redaction, cuts->arena, offset, len, is_comment);
 }
 
 static bool find_cuts(struct sql_redaction *redaction, enum sql_dialect dialect, struct arena *arena)
 {
-	if (gate_check(redaction->sql).verdict != GATE_PASSED)
+	struct found_cuts found = { redaction, arena };
+	struct gate_result gate =
+		dialect == SQL_MONGODB ? gate_check_bytes(redaction->sql) : gate_check(redaction->sql);
+	if (gate.verdict != GATE_PASSED)
 		return false;
 	switch (dialect) {
 	case SQL_POSTGRESQL:
@@ -109,9 +113,9 @@ static bool find_cuts(struct sql_redaction *redaction, enum sql_dialect dialect,
 	case SQL_SQLITE:
 		return parses_sqlite(redaction->sql, arena) && cut_tokens(redaction, dialect, true, arena);
 	case SQL_MYSQL:
-		return mysql_literals(redaction->sql, arena, cut_mysql,
-				      &(struct mysql_cuts){ redaction, arena });
+		return mysql_literals(redaction->sql, arena, cut_found, &found);
 	case SQL_MONGODB:
+		return mongodb_literals(redaction->sql, arena, cut_found, &found);
 	case SQL_UNKNOWN_DIALECT:
 	default:
 		return false;

@@ -30,12 +30,11 @@ static char peek_behind(const struct mongodb_reader *reader, size_t ahead)
 	return reader->at + ahead < reader->text.len ? reader->text.ptr[reader->at + ahead] : '\0';
 }
 
-static bool skip_comment(struct mongodb_reader *reader)
+/* Behind the comment that begins here. False: it is not closed. */
+static bool find_end_of_comment(struct mongodb_reader *reader)
 {
-	size_t start = reader->at;
 	bool line = peek_behind(reader, 1) == '/';
-	reader->at += 2;
-	for (; reader->at < reader->text.len; reader->at++) {
+	for (reader->at += 2; reader->at < reader->text.len; reader->at++) {
 		char byte = reader->text.ptr[reader->at];
 		if (line && (byte == '\n' || byte == '\r'))
 			return true;
@@ -44,9 +43,18 @@ static bool skip_comment(struct mongodb_reader *reader)
 			return true;
 		}
 	}
-	if (!line)
-		mongodb_fail(reader, start, "a comment is not closed");
 	return line;
+}
+
+static bool skip_comment(struct mongodb_reader *reader)
+{
+	size_t start = reader->at;
+	if (!find_end_of_comment(reader))
+		return mongodb_fail(reader, start, "a comment is not closed");
+	const struct mongodb_comment comment = { start, reader->at - start };
+	ARENA_PUSH(reader->arena, reader->comments, reader->comments_count, reader->comments_capacity,
+		   comment);
+	return true;
 }
 
 /* Also the byte order mark and the no-break space, which JavaScript takes for space. */
@@ -714,5 +722,7 @@ struct mongodb_value *mongodb_read_value(struct mongodb_reader *reader)
 	if (!read_kind(reader, value))
 		return NULL;
 	value->end = reader->at;
+	value->before = reader->latest;
+	reader->latest = value;
 	return value;
 }

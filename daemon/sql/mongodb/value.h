@@ -40,6 +40,12 @@ struct mongodb_value {
 	struct mongodb_value *first, *last; /* of a document or an array */
 	size_t count;
 	struct mongodb_value *next;
+	struct mongodb_value *before; /* of the same text: the one that was read before */
+	bool kept;		      /* redaction: it names something, or says which way */
+};
+
+struct mongodb_comment {
+	size_t offset, len;
 };
 
 /* Where the reading of a text stands. */
@@ -51,7 +57,10 @@ struct mongodb_reader {
 	size_t values;
 	const char *failure; /* what is wrong, for a person; static; NULL: nothing yet */
 	size_t failed_at;
-	bool too_deep, too_many; /* it is a bound that was passed */
+	bool too_deep, too_many;	  /* it is a bound that was passed */
+	struct mongodb_value *latest;	  /* the last value of all that were read */
+	struct mongodb_comment *comments; /* that were skipped */
+	size_t comments_count, comments_capacity;
 };
 
 /* Skips white space and comments. False: a comment is not closed. */

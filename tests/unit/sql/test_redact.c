@@ -31,7 +31,26 @@ static void test_redact(void **state)
 		{ SQL_MYSQL, "SELECT \"a\\\"b\", `c` # 'x'\nFROM t WHERE d = 1",
 		  "SELECT ?, `c` # ?\nFROM t WHERE d = ?" },
 		{ SQL_MYSQL, "SELECT 'x", "?" },
-		{ SQL_MONGODB, "{\"find\": \"secret\"}", "?" },
+		{ SQL_MONGODB, "{\"find\": \"a\", \"filter\": {\"b\": \"x\"}, \"limit\": 5}",
+		  "{\"find\": \"a\", \"filter\": {\"b\": ?}, \"limit\": ?}" },
+		{ SQL_MONGODB,
+		  "db.a.find({b: 'x', c: {$in: [1, /y/i]}, d: null}, {b: 1, e: true}).sort({b: -1}) // z",
+		  "db.a.find({b: ?, c: {$in: [?, ?]}, d: null}, {b: 1, e: true}).sort({b: -1}) /* ? */" },
+		{ SQL_MONGODB,
+		  "db.a.aggregate([{$match: {d: {$gt: ISODate('2024-01-01')}, i: {$oid: "
+		  "'507f1f77bcf86cd799439011'}}}, {$lookup: {from: 'b', localField: 'c', foreignField: 'd', "
+		  "as: "
+		  "'e'}}, {$project: {f: {$cond: ['$g', 'x', 1]}, h: 0}}, {$unset: ['i']}, {$sort: {f: 1}}])",
+		  "db.a.aggregate([{$match: {d: {$gt: ?}, i: ?}}, {$lookup: {from: 'b', localField: 'c', "
+		  "foreignField: 'd', as: 'e'}}, {$project: {f: {$cond: ['$g', ?, ?]}, h: 0}}, {$unset: "
+		  "['i']}, "
+		  "{$sort: {f: 1}}])" },
+		{ SQL_MONGODB, "db.a.find({from: 'x', as: {field: 'y'}, sort: 7, $or: [{coll: 'z'}]})",
+		  "db.a.find({from: ?, as: {field: ?}, sort: ?, $or: [{coll: ?}]})" },
+		{ SQL_MONGODB, "db.a.find({$expr: {$gt: ['$b', '$c']}, d: '$e'})",
+		  "db.a.find({$expr: {$gt: ['$b', '$c']}, d: ?})" },
+		{ SQL_MONGODB, "db.a.find({b: 'x'", "?" },
+		{ SQL_MONGODB, "db.a.insertOne({b: 'x'})", "?" },
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -80,7 +99,35 @@ static void test_no_literal_survives(void **state)
 		{ SQL_SQLITE, "a BETWEEN \"x\" AND \"sEcret\"" },
 		{ SQL_SQLITE, "1 /* sEcret" },
 	};
+	static const char *const of_mongodb[] = {
+		"db.a.find({b: 'sEcret'})",
+		"db.a.find({b: `sEcret`, c: [{d: ['sEcret']}]})",
+		"db.a.find({from: 'sEcret', $or: [{as: 'sEcret'}]}, {b: 'sEcret'}, 'sEcret')",
+		"db.a.find({b: /sEcret/, c: {$regex: 'sEcret', $options: 'i'}, d: RegExp('sEcret')})",
+		"db.a.find({}).comment('sEcret').hint('sEcret').sort({b: {$meta: 'sEcret'}})",
+		"db.a.find({b: UUID('sEcret'), c: BinData(0, 'sEcret'), d: {$uuid: 'sEcret'}})",
+		"db.a.find({b: 1 /* sEcret */}) // sEcret",
+		"db.a.find({}, {}, {comment: 'sEcret', explain: 'sEcret'})",
+		"db.a.aggregate([{$match: {b: 'sEcret'}}, {$lookup: {from: 'b', let: {x: 'sEcret'}, "
+		"pipeline: "
+		"[{$match: {from: 'sEcret'}}], as: 'c'}}, {$project: {b: 'sEcret'}}], "
+		"'sEcret')",
+		"{find: 'a', filter: {b: 'sEcret'}, comment: 'sEcret', explain: 'sEcret'}",
+		"db.a.distinct('b', {c: 'sEcret'}, {d: 'sEcret'})",
+		"db.a.count({c: 'sEcret'}, {hint: 'sEcret'})",
+		"db.a.find({c: '$sEcret', d: {$in: ['$sEcret']}})",
+		"db.a.aggregate([{$match: {c: '$sEcret'}}, {$project: {d: {$literal: '$sEcret'}}}, {$facet: "
+		"{e: "
+		"[{$match: {c: {$ne: '$sEcret'}}}]}}])",
+	};
 	(void)state;
+	for (size_t i = 0; i < sizeof of_mongodb / sizeof of_mongodb[0]; i++) {
+		struct arena *arena = arena_new();
+		str_t redacted = sql_redact_literals(str_from(of_mongodb[i]), SQL_MONGODB, arena);
+		if (strstr(redacted.ptr, "sEcret") || strcmp(redacted.ptr, "?") == 0)
+			fail_msg("%s\nleft: %s", of_mongodb[i], redacted.ptr);
+		arena_free(arena);
+	}
 	for (size_t i = 0; i < sizeof literals / sizeof literals[0]; i++) {
 		struct arena *arena = arena_new();
 		str_t sql = arena_printf(arena, "SELECT b FROM t WHERE b = %s", literals[i].literal);
