@@ -10,6 +10,7 @@ enum {
 	COMMITTED_PAUSE_MS = 2000,
 	LOOK_MS = 6000, /* for the first look; what it does not tell is left to later ones */
 	FIRST_STARTED = 8,
+	AGAIN_MAX = 16, /* offsets, of which all but the first are marks of transactions or gone */
 };
 
 static rd_kafka_resp_err_t first_error(const rd_kafka_topic_partition_list_t *list)
@@ -50,7 +51,7 @@ struct restored {
 	struct offsets *offsets; /* NULL: it stands still */
 	bool again;		 /* known to be made again */
 	bool unseen;		 /* what it is now is not known */
-	bool finished;		 /* all that is there was read, and the last of it still is there */
+	int64_t last;		 /* what was read last, where all that is there was; negative: not known */
 };
 
 struct restore {
@@ -81,7 +82,7 @@ static void decode(struct restore *restore, struct restored *item,
 	bool foreign = false;
 	str_t metadata = { committed->metadata, committed->metadata_size };
 	item->partition = committed->partition;
-	item->begin = -1;
+	item->begin = item->last = -1;
 	item->next = committed->offset < 0 ? OFFSETS_UNKNOWN : committed->offset;
 	if ((item->offsets = offsets_of_again(restore->restoring, item)))
 		return;
@@ -124,8 +125,10 @@ static void obey(struct restore *restore, const struct topic_probe_answer *answe
 	if (item->next < 0)
 		return;
 	item->unseen = answer->identity == IDENTITY_UNKNOWN;
-	item->finished =
-		answer->identity == IDENTITY_SAME && answer->low < item->next && answer->end == item->next;
+	struct witness last = item->witness;
+	if (answer->identity == IDENTITY_SAME && last.sign && answer->low <= last.offset &&
+	    last.offset < item->next && answer->end == item->next && item->next - last.offset <= AGAIN_MAX)
+		item->last = last.offset;
 	if (answer->identity == IDENTITY_DELETED || answer->identity == IDENTITY_DIVERGED) {
 		stop(restore, item, answer);
 	} else if (answer->identity == IDENTITY_RECREATED) {
@@ -186,7 +189,7 @@ static int64_t position(const struct restore *restore, size_t i)
 	const struct restored *item = &restore->items[i];
 	if (item->next < 0)
 		return item->begin < 0 ? RD_KAFKA_OFFSET_BEGINNING : item->begin;
-	return item->next - (item->finished && i + FIRST_STARTED >= restore->count);
+	return item->last >= 0 && i + FIRST_STARTED >= restore->count ? item->last : item->next;
 }
 
 static void begin(struct restore *restore, struct assignment *assignment,
