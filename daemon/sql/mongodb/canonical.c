@@ -95,8 +95,16 @@ struct projection {
 	struct texts fields;
 	bool includes, excludes, computes;
 	bool id_shown, id_hidden;
-	bool switches; /* 1 and 0 say whether a field comes out; else they are values */
+	bool id_parted; /* parts of _id are named */
+	bool switches;	/* 1 and 0 say whether a field comes out; else they are values */
 };
+
+/* Whether one path is the other, or lies within it. */
+static bool within(str_t path, str_t of)
+{
+	return path.len >= of.len && memcmp(path.ptr, of.ptr, of.len) == 0 &&
+	       (path.len == of.len || path.ptr[of.len] == '.');
+}
 
 static void project_fields(struct projection *projection, str_t prefix, const struct mongodb_value *document);
 
@@ -110,6 +118,14 @@ static void project_field(struct projection *projection, str_t path, const struc
 	} else if (!projection->switches || !is_switch(field)) {
 		projection->computes = true;
 		texts_add(form->arena, &projection->items, pair(form, path, expression(form, field)));
+	} else if (within(path, STR("_id")) && path.len > 3) {
+		projection->id_parted = true;
+		projection->includes |= field->number != 0;
+		projection->excludes |= field->number == 0;
+		texts_add(form->arena, &projection->fields, path);
+		texts_add(form->arena, &projection->items,
+			  mongodb_wrap(form->arena, field->number != 0 ? "+" : "-",
+				       mongodb_quote(path, form->arena), ""));
 	} else if (str_is(path, "_id")) {
 		projection->id_shown = field->number != 0;
 		projection->id_hidden = field->number == 0;
@@ -144,7 +160,7 @@ static void settle_id(struct projection *projection)
 		texts_add(arena, &projection->items, STR("-'_id'"));
 	else if (id_alone)
 		texts_add(arena, &projection->items, STR("+'_id'"));
-	if ((named || id_alone) && !projection->id_hidden)
+	if ((named || id_alone) && !projection->id_hidden && !projection->id_parted)
 		texts_add(arena, &projection->fields, STR("_id"));
 	else if (projection->id_hidden && !named)
 		texts_add(arena, &projection->fields, STR("_id"));
@@ -167,6 +183,30 @@ static void push_projection(struct mongodb_form *form, const struct mongodb_valu
 			   .fields = projection.fields,
 			   .plain = !projection.computes,
 		   });
+}
+
+/* A projection with operators that find alone has, or reads in its own way: which fields come out besides
+ * follows from their kinds and order. */
+static bool is_of_find(const struct mongodb_value *projection)
+{
+	for (const struct mongodb_value *field = projection->first; field; field = field->next) {
+		const struct mongodb_value *first = mongodb_is_document(field) ? field->first : NULL;
+		if ((first && STR_IS_ANY(first->key, "$slice", "$meta", "$elemMatch")) ||
+		    (field->key.len > 2 && strcmp(field->key.ptr + field->key.len - 2, ".$") == 0))
+			return true;
+	}
+	return false;
+}
+
+static void push_find_projection(struct mongodb_form *form, const struct mongodb_value *projection)
+{
+	if (!mongodb_is_document(projection) || !is_of_find(projection)) {
+		push_projection(form, projection);
+		return;
+	}
+	str_t text = mongodb_wrap(form->arena, "find's ", literal(form, projection), "");
+	add_item(form, SQL_CLAUSE_SELECT, text);
+	push_text(form, "other", text);
 }
 
 static void push_added(struct mongodb_form *form, const struct mongodb_value *document)
@@ -199,13 +239,6 @@ static void push_unset(struct mongodb_form *form, const struct mongodb_value *op
 					   .text = mongodb_join(form->arena, "project(", &items, ")"),
 					   .fields = fields,
 					   .plain = true });
-}
-
-/* Whether one path is the other, or lies within it. */
-static bool within(str_t path, str_t of)
-{
-	return path.len >= of.len && memcmp(path.ptr, of.ptr, of.len) == 0 &&
-	       (path.len == of.len || path.ptr[of.len] == '.');
 }
 
 /* Whether a projection leaves what is sorted by as it is. */
@@ -277,7 +310,7 @@ static void push_number(struct mongodb_form *form, const char *name, const struc
 static void push_group(struct mongodb_form *form, const struct mongodb_value *group)
 {
 	struct texts items = { 0 };
-	str_t id = STR("null");
+	str_t id = STR("none");
 	for (const struct mongodb_value *field = group->first; field; field = field->next) {
 		str_t text = expression(form, field);
 		if (str_is(field->key, "_id")) {
@@ -295,6 +328,14 @@ static void push_group(struct mongodb_form *form, const struct mongodb_value *gr
 
 static str_t pipeline_text(struct mongodb_form *form, const struct mongodb_value *pipeline);
 
+static str_t filter_text(struct mongodb_form *form, const struct mongodb_value *filter)
+{
+	struct texts conditions = { 0 };
+	mongodb_filter_texts(filter, form->masked, form->arena, &conditions);
+	texts_unique(&conditions);
+	return mongodb_join(form->arena, "match(", &conditions, ")");
+}
+
 /* Operands by name, in any order; pipelines among them. */
 static str_t named(struct mongodb_form *form, const struct mongodb_value *operand)
 {
@@ -304,9 +345,11 @@ static str_t named(struct mongodb_form *form, const struct mongodb_value *operan
 	for (const struct mongodb_value *child = operand->first; child; child = child->next) {
 		bool pipeline = mongodb_is_array(child) && str_is(child->key, "pipeline");
 		bool order = STR_IS_ANY(child->key, "let", "output", "sortBy");
+		bool filter = STR_IS_ANY(child->key, "query", "restrictSearchWithMatch");
 		texts_add(form->arena, &parts,
 			  pair(form, child->key,
 			       pipeline ? pipeline_text(form, child)
+			       : filter ? filter_text(form, child)
 			       : order	? literal(form, child)
 					: expression(form, child)));
 	}
@@ -440,8 +483,11 @@ static void push_find(struct mongodb_form *form, const struct mongodb_command *c
 	};
 	if (command->filter)
 		push_match(form, command->filter);
-	if (command->sort && mongodb_is_document(command->sort) && command->sort->first)
+	if (mongodb_is_document(command->sort) && command->sort->first)
 		push_sort(form, command->sort);
+	else if (command->sort)
+		push_text(form, "other",
+			  mongodb_wrap(form->arena, "sort ", literal(form, command->sort), ""));
 	if (command->skip && command->skip->number != 0)
 		push_number(form, "skip", command->skip);
 	if (command->one)
@@ -449,7 +495,7 @@ static void push_find(struct mongodb_form *form, const struct mongodb_command *c
 	else if (command->limit && command->limit->number != 0)
 		push_number(form, "limit", command->limit);
 	if (command->projection)
-		push_projection(form, command->projection);
+		push_find_projection(form, command->projection);
 }
 
 static void push_command(struct mongodb_form *form, const struct mongodb_command *command)
@@ -473,9 +519,8 @@ static void push_command(struct mongodb_form *form, const struct mongodb_command
 /* What changes the result without being a stage. */
 static str_t command_text(struct mongodb_form *form, const struct mongodb_command *command)
 {
-	static const char *const counted[] = {
-		"collation", "min", "max", "let", "returnKey", "showRecordId"
-	};
+	static const char *const counted[] = { "collation", "min",	    "max",	   "let",
+					       "returnKey", "showRecordId", "singleBatch", "readConcern" };
 	str_t name = str_present(command->collection) ? mongodb_quote(command->collection, form->arena)
 						      : STR("none");
 	str_t text = mongodb_pair(form->arena, name, " ", stages_text(form));
@@ -486,7 +531,10 @@ static str_t command_text(struct mongodb_form *form, const struct mongodb_comman
 					    mongodb_pair(form->arena, text, " ", str_from(counted[i])), " ",
 					    literal(form, option));
 	}
-	return text;
+	const struct mongodb_value *hint = mongodb_member(command->options, "hint");
+	if (mongodb_member(hint, "$natural"))
+		text = mongodb_pair(form->arena, text, " hint ", literal(form, hint));
+	return command->explained ? mongodb_wrap(form->arena, "explained ", text, "") : text;
 }
 
 static void set_order(const struct mongodb_form *form, struct sql_analysis *analysis)
@@ -506,6 +554,29 @@ static void set_order(const struct mongodb_form *form, struct sql_analysis *anal
 		analysis->order_keys[analysis->order_keys_count++] =
 			(struct sql_order_key){ .column = -1,
 						.descending = key->number<0, .nulls_first = key->number> 0 };
+}
+
+#define MAX_COST ((size_t)32 << 20)
+
+/* Bounds the bytes that the form is made of: each name and value stands in the texts of all that is around
+ * it, and beside each condition and projected field stands its whole path. */
+static size_t cost_of(const struct mongodb_value *value, size_t path, size_t depth)
+{
+	size_t within_path = path + value->key.len;
+	size_t cost = (within_path + value->text.len + 16) * (depth + 2);
+	for (const struct mongodb_value *child = value->first; child && cost < MAX_COST; child = child->next)
+		cost += cost_of(child, within_path, depth + 1);
+	return cost;
+}
+
+bool mongodb_form_is_bounded(const struct mongodb_command *command)
+{
+	const struct mongodb_value *const parts[] = { command->filter,	 command->projection, command->sort,
+						      command->pipeline, command->options,    command->key };
+	size_t cost = 0;
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+		cost += parts[i] ? cost_of(parts[i], 0, 0) : 0;
+	return cost < MAX_COST;
 }
 
 void mongodb_canonical(const struct mongodb_command *command, struct arena *arena,

@@ -15,6 +15,9 @@
 void mongodb_canonical(const struct mongodb_command *command, struct arena *arena,
 		       struct sql_analysis *analysis);
 
+/* False: names and values are so long, and stand so deep, that the form would be a hundred times the text. */
+bool mongodb_form_is_bounded(const struct mongodb_command *command);
+
 /* canonical_values.c: conditions of a filter, added to `conditions`; an expression; a value. `masked`: every
  * literal is the same. */
 struct texts;

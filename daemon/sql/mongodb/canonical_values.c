@@ -56,7 +56,15 @@ static str_t regex_text(const struct mongodb_value *regex, struct arena *arena)
 	return mongodb_pair(arena, pattern, "", regex->options);
 }
 
-/* `typed`: an expression can tell a number's type. */
+/* A number that is what JavaScript makes of its digits. */
+static bool is_plain(const struct mongodb_value *number)
+{
+	bool small = mongodb_is_integer(number) && number->number >= INT32_MIN && number->number <= INT32_MAX;
+	return strcmp(number->type, small ? "int" : "double") == 0;
+}
+
+/* `typed`: an expression can tell a number's type. A filter compares by value, of which a decimal that is no
+ * integer has another one than a double of the same digits. */
 static str_t scalar_text(const struct mongodb_value *value, bool typed, struct arena *arena)
 {
 	str_t quoted = mongodb_quote(str_present(value->text) ? value->text : STR(""), arena);
@@ -66,7 +74,8 @@ static str_t scalar_text(const struct mongodb_value *value, bool typed, struct a
 	case MONGODB_BOOLEAN:
 		return value->number != 0 ? STR("true") : STR("false");
 	case MONGODB_NUMBER:
-		if (!typed || strcmp(value->type, "int") == 0 || strcmp(value->type, "double") == 0)
+		if (typed ? is_plain(value)
+			  : strcmp(value->type, "decimal") != 0 || mongodb_is_integer(value))
 			return value->text;
 		return arena_printf(arena, "%s " STR_FMT, value->type, STR_ARG(value->text));
 	case MONGODB_STRING:
@@ -76,7 +85,8 @@ static str_t scalar_text(const struct mongodb_value *value, bool typed, struct a
 	case MONGODB_OBJECT_ID:
 		return arena_printf(arena, "id " STR_FMT, STR_ARG(value->text));
 	case MONGODB_DATE:
-		return arena_printf(arena, "date%s " STR_FMT, value->numeric ? " ms" : "", STR_ARG(quoted));
+		return arena_printf(arena, "date%s%s " STR_FMT, value->numeric ? " ms" : "",
+				    value->type ? " local" : "", STR_ARG(quoted));
 	case MONGODB_NOW:
 		return STR("now");
 	case MONGODB_OTHER:

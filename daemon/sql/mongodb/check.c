@@ -5,7 +5,7 @@
 
 #include <strings.h>
 
-#define MAX_LET	  32
+#define MAX_LET	  128
 #define MAX_HINTS 8
 
 void mongodb_invalid(struct mongodb_check *check, enum sql_diagnostic_code code,
@@ -65,12 +65,12 @@ void mongodb_check_collection(struct mongodb_check *check, str_t name, size_t of
 
 static void refuse_name(struct mongodb_check *check, str_t name, size_t offset)
 {
-	const struct mongodb_operator *operator= mongodb_operator(name);
-	if (operator&& operator->refused)
-		violations_add(check->violations, operator->violation, (int64_t)offset, "\"" STR_FMT "\" %s",
+	const struct mongodb_operator *known = mongodb_operator(name);
+	if (known && known->refused)
+		violations_add(check->violations, known->violation, (int64_t)offset, "\"" STR_FMT "\" %s",
 			       STR_ARG(name),
-			       operator->violation == VIOLATION_SELECT_INTO ? "writes into a collection" :
-			       operator->violation == VIOLATION_SYSTEM_CATALOG
+			       known->violation == VIOLATION_SELECT_INTO ? "writes into a collection"
+			       : known->violation == VIOLATION_SYSTEM_CATALOG
 				       ? "tells of the server, not of data"
 				       : "runs code");
 }
@@ -94,13 +94,31 @@ static void check_path_of_key(struct mongodb_check *check, const struct mongodb_
 	}
 }
 
+/* Parts of operators, and what is no operator at all. */
+static bool is_part(str_t key)
+{
+	return STR_IS_ANY(key, "$geometry", "$box", "$center", "$centerSphere", "$polygon", "$uniqueDocs",
+			  "$language", "$caseSensitive", "$diacriticSensitive", "$natural", "$oid", "$date",
+			  "$numberInt", "$numberLong", "$numberDouble", "$numberDecimal", "$uuid", "$binary",
+			  "$timestamp", "$regularExpression", "$minKey", "$maxKey");
+}
+
 /* What stands in $literal is a value, whatever it looks like. */
 static void refuse_all(struct mongodb_check *check, const struct mongodb_value *value)
 {
+	static const char roles[] = "$$USER_ROLES";
+	if (mongodb_is_text(value) && value->text.len >= strlen(roles) &&
+	    memcmp(value->text.ptr, roles, strlen(roles)) == 0)
+		violations_add(check->violations, VIOLATION_SYSTEM_CATALOG, (int64_t)value->offset,
+			       "$$USER_ROLES tells of the role that reads");
 	for (const struct mongodb_value *child = value->first; child; child = child->next) {
 		if (str_present(child->key)) {
 			refuse_name(check, child->key, child->key_offset);
 			check_path_of_key(check, child);
+			if (mongodb_is_operator(child) && !mongodb_operator(child->key) &&
+			    !is_part(child->key))
+				violations_doubt(check->violations, "\"" STR_FMT "\" is not known",
+						 STR_ARG(child->key));
 		}
 		if (!str_present(child->key) || !STR_IS_ANY(child->key, "$literal", "$const"))
 			refuse_all(check, child);
@@ -114,7 +132,7 @@ static void check_options(struct mongodb_check *check, const struct mongodb_comm
 	const struct mongodb_value *options = command->options;
 	for (const struct mongodb_value *option = options ? options->first : NULL; option;
 	     option = option->next) {
-		if (mongodb_knows_option(command->verb, option->key))
+		if (mongodb_knows_option(command->options_of, option->key))
 			continue;
 		mongodb_invalid(check, DIAG_INVALID_USE, option, "is no option that is known here");
 		violations_doubt(check->violations, "option \"" STR_FMT "\" is not known",
@@ -172,6 +190,7 @@ static void define(struct mongodb_check *check, const struct mongodb_command *co
 	size_t count = 0;
 	for (const struct mongodb_value *variable = let ? let->first : NULL; variable && count < MAX_LET;
 	     variable = variable->next) {
+		mongodb_check_expression(check, variable);
 		variables[count] = (struct mongodb_variable){ variable->key, check->variables };
 		check->variables = &variables[count++];
 	}

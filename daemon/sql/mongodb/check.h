@@ -24,6 +24,7 @@ struct mongodb_check {
 	const struct mongodb_variable *variables; /* in scope, the innermost first */
 	unsigned pipelines;			  /* in each other */
 	bool grouped;				  /* by a stage of the outermost pipeline */
+	unsigned reduces;			  /* in each other */
 	unsigned hints;				  /* that were looked for: they are dear */
 };
 

@@ -1,5 +1,7 @@
 #include "sql/mongodb/command.h"
 
+#define MAX_NAME 255 /* of a collection, the limit of a server */
+
 static const char writers[] =
 	"insert insertOne insertMany update updateOne updateMany replaceOne save remove deleteOne deleteMany "
 	"findAndModify findOneAndDelete findOneAndReplace findOneAndUpdate bulkWrite initializeOrderedBulkOp "
@@ -24,12 +26,13 @@ bool mongodb_writes(str_t word)
 bool mongodb_knows_option(enum mongodb_verb verb, str_t option)
 {
 	static const char *const known[] = {
-		[MONGODB_FIND] = "batchSize singleBatch hint collation comment maxTimeMS allowDiskUse "
-				 "returnKey showRecordId min max let readConcern $db noCursorTimeout",
+		[MONGODB_FIND] =
+			"batchSize singleBatch hint collation comment maxTimeMS allowDiskUse "
+			"returnKey showRecordId min max let readConcern noCursorTimeout allowPartialResults",
 		[MONGODB_AGGREGATE] = "cursor hint collation comment maxTimeMS allowDiskUse let readConcern "
-				      "batchSize $db",
-		[MONGODB_COUNT] = "hint collation comment maxTimeMS readConcern $db",
-		[MONGODB_DISTINCT] = "hint collation comment maxTimeMS readConcern $db",
+				      "batchSize",
+		[MONGODB_COUNT] = "hint collation comment maxTimeMS readConcern",
+		[MONGODB_DISTINCT] = "hint collation comment maxTimeMS readConcern",
 		[MONGODB_WRITE] = "",
 	};
 	return str_is_listed(option, known[verb]);
@@ -66,6 +69,15 @@ static struct mongodb_value *new_document(struct arena *arena, size_t offset)
 	return document;
 }
 
+/* Which of two counts is another question to each reader: the text is refused. */
+static void set_once(struct mongodb_command *command, struct mongodb_value **place,
+		     struct mongodb_value *value)
+{
+	if (*place && !command->twice)
+		command->twice = value;
+	*place = value;
+}
+
 static void add_option(struct mongodb_command *command, str_t name, struct mongodb_value *value,
 		       struct arena *arena)
 {
@@ -75,6 +87,9 @@ static void add_option(struct mongodb_command *command, str_t name, struct mongo
 	copy->next = NULL;
 	if (!command->options)
 		command->options = new_document(arena, value->offset);
+	for (const struct mongodb_value *other = command->options->first; other; other = other->next)
+		if (str_equal(other->key, name) && !command->twice)
+			command->twice = value;
 	*(command->options->last ? &command->options->last->next : &command->options->first) = copy;
 	command->options->last = copy;
 	command->options->count++;
@@ -88,8 +103,8 @@ static void set_option(struct mongodb_command *command, struct mongodb_value *va
 		if (!str_is(value->key, option->name) || !(option->verbs & OF(command->verb)) ||
 		    (in_shell && !option->in_shell))
 			continue;
-		*(struct mongodb_value **)((char *)command + option->place) =
-			value->kind == MONGODB_NULL ? NULL : value;
+		if (value->kind != MONGODB_NULL)
+			set_once(command, (struct mongodb_value **)((char *)command + option->place), value);
 		return;
 	}
 	bool explain = str_is(value->key, "explain");
@@ -129,6 +144,7 @@ static bool take_document(struct mongodb_reader *reader, struct mongodb_value *d
 	if (!verb_of(first->key, &command->verb))
 		return mongodb_fail(reader, first->key_offset,
 				    "the command is none of find, aggregate, count and distinct");
+	command->options_of = command->verb;
 	command->collection_offset = first->offset;
 	if (mongodb_is_text(first))
 		command->collection = first->text;
@@ -257,9 +273,20 @@ static bool method_of(str_t word, struct mongodb_command *command)
 /* One that takes no part in what is returned. */
 static bool says_nothing(str_t method)
 {
-	return STR_IS_ANY(method, "toArray", "pretty", "hint", "maxTimeMS", "batchSize", "comment",
-			  "allowDiskUse", "noCursorTimeout", "readPref", "readConcern", "objsLeftInBatch",
-			  "returnKey", "showRecordId");
+	return STR_IS_ANY(method, "toArray", "pretty", "maxTimeMS", "batchSize", "comment", "allowDiskUse",
+			  "noCursorTimeout", "readPref", "readConcern", "allowPartialResults");
+}
+
+/* One that the server does in its own way where it is asked for so. */
+static bool is_option(str_t method)
+{
+	return STR_IS_ANY(method, "collation", "hint", "min", "max", "returnKey", "showRecordId");
+}
+
+static bool count_of_cursor(struct mongodb_command *command)
+{
+	command->verb = MONGODB_COUNT;
+	return true;
 }
 
 static bool chain_on_find(struct mongodb_reader *reader, str_t method, size_t offset,
@@ -268,23 +295,21 @@ static bool chain_on_find(struct mongodb_reader *reader, str_t method, size_t of
 	struct mongodb_value *value = argument(arguments, 0);
 	if (command->one || command->verb != MONGODB_FIND)
 		return mongodb_fail(reader, offset, "nothing can be asked of this result");
-	if (STR_IS_ANY(method, "count", "size", "itcount")) {
-		command->verb = MONGODB_COUNT;
-		if (str_is(method, "count")) /* leaves them out */
-			command->skip = command->limit = NULL;
-		return true;
-	}
+	if (STR_IS_ANY(method, "count", "size", "itcount"))
+		return count_of_cursor(command);
+	if (!value && is_option(method))
+		value = new_document(reader->arena, arguments->offset);
 	if (!value)
 		return mongodb_fail(reader, arguments->offset, "an argument is expected");
 	if (str_is(method, "sort"))
-		command->sort = value;
+		set_once(command, &command->sort, value);
 	else if (str_is(method, "skip"))
-		command->skip = value;
+		set_once(command, &command->skip, value);
 	else if (str_is(method, "limit"))
-		command->limit = value;
+		set_once(command, &command->limit, value);
 	else if (STR_IS_ANY(method, "project", "projection"))
-		command->projection = value;
-	else if (STR_IS_ANY(method, "collation", "min", "max"))
+		set_once(command, &command->projection, value);
+	else if (is_option(method))
 		add_option(command, method, value, reader->arena);
 	else
 		return mongodb_fail(reader, offset, "there is no such method of a cursor");
@@ -312,6 +337,8 @@ static bool read_chain(struct mongodb_reader *reader, struct mongodb_command *co
 			command->explained = true;
 		else if (!says_nothing(method) && !chain_on_find(reader, method, offset, &arguments, command))
 			return false;
+		if (command->twice)
+			return mongodb_fail(reader, offset, "this is asked for twice");
 	}
 	return true;
 }
@@ -335,15 +362,19 @@ static bool take_bracketed(struct mongodb_reader *reader, char close, str_t *ret
 }
 
 /* db.a.b.find: what stands in front of the method is the collection's name. */
-static void join_name(struct mongodb_command *command, str_t part, size_t offset, struct arena *arena)
+static bool join_name(struct mongodb_reader *reader, struct mongodb_command *command, str_t part,
+		      size_t offset)
 {
-	if (str_present(command->collection)) {
-		command->collection =
-			arena_printf(arena, STR_FMT "." STR_FMT, STR_ARG(command->collection), STR_ARG(part));
-		return;
+	if (!str_present(command->collection)) {
+		command->collection = part;
+		command->collection_offset = offset;
+		return true;
 	}
-	command->collection = part;
-	command->collection_offset = offset;
+	if (command->collection.len + part.len > MAX_NAME)
+		return mongodb_fail(reader, offset, "the name of a collection is too long");
+	command->collection =
+		arena_printf(reader->arena, STR_FMT "." STR_FMT, STR_ARG(command->collection), STR_ARG(part));
+	return true;
 }
 
 static bool run_command(struct mongodb_reader *reader, struct mongodb_command *command)
@@ -369,10 +400,8 @@ static bool read_part(struct mongodb_reader *reader, struct mongodb_command *com
 		return mongodb_fail(reader, offset, "the name of a collection or a method is expected");
 	if (!mongodb_skip_space(reader))
 		return false;
-	if (mongodb_peek(reader) != '(') {
-		join_name(command, name, offset, reader->arena);
-		return true;
-	}
+	if (mongodb_peek(reader) != '(')
+		return join_name(reader, command, name, offset);
 	*ret_done = true;
 	command->word = name;
 	command->word_offset = offset;
@@ -394,6 +423,7 @@ static bool read_part(struct mongodb_reader *reader, struct mongodb_command *com
 			"the method is none of find, findOne, aggregate, countDocuments and distinct");
 	if (!str_present(command->collection) && command->verb != MONGODB_AGGREGATE)
 		return mongodb_fail(reader, offset, "the name of a collection is expected");
+	command->options_of = command->verb;
 	return read_arguments(reader, &arguments) && take_arguments(reader, &arguments, command) &&
 	       read_chain(reader, command);
 }
@@ -434,12 +464,16 @@ bool mongodb_read_command(struct mongodb_reader *reader, struct mongodb_command 
 	}
 	if (!read || ret_command->verb == MONGODB_WRITE)
 		return read;
+	if (ret_command->twice)
+		return mongodb_fail(reader, ret_command->twice->offset, "this is asked for twice");
+	bool ended = false;
 	while (mongodb_take(reader, ';'))
-		;
+		ended = true;
 	if (reader->failure)
 		return false;
 	if (reader->at < reader->text.len) {
-		*ret_more = true;
+		*ret_more = ended;
+
 		return mongodb_fail(reader, reader->at, "more follows behind the end of the query");
 	}
 	return true;

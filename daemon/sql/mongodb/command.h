@@ -27,7 +27,9 @@ struct mongodb_command {
 	struct mongodb_value *filter, *projection, *sort, *skip, *limit; /* or NULL, likewise below */
 	struct mongodb_value *pipeline;					 /* an array of documents */
 	struct mongodb_value *key;					 /* of distinct: a string */
-	struct mongodb_value *options; /* what else is asked for: a document */
+	struct mongodb_value *options;	   /* what else is asked for: a document */
+	enum mongodb_verb options_of;	   /* whose they are: of a find whose documents are counted, find's */
+	const struct mongodb_value *twice; /* what was asked for twice; NULL: nothing */
 };
 
 /* Reads the text from the reader's place to its end. False: failed, `reader` says where, unless the verb is

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #define MAX_RANGE 1000000 /* elements that an expression may make */
-#define MAX_LET	  32	  /* variables of one $let that are known */
+#define MAX_LET	  128	  /* variables of one $let that are known */
 
 /* How many operands those take that take no other number. */
 static const struct {
@@ -145,10 +145,31 @@ static void check_reduce(struct mongodb_check *check, const struct mongodb_value
 	}
 	check_member(check, operand, "input");
 	check_member(check, operand, "initialValue");
+	bool outermost = check->reduces++ == 0;
 	mongodb_check_with(check, in, names, 2);
-	if (doubles(in))
+	check->reduces--;
+	if (outermost && doubles(in))
 		violations_add(check->violations, VIOLATION_RESOURCE_BOMB, (int64_t)in->offset,
 			       "$reduce doubles a value with each step");
+}
+
+/* The number that an expression of constants makes; not a number: it is none of these. */
+static double constant(const struct mongodb_value *value)
+{
+	const struct mongodb_value *operand = mongodb_has_operators(value) ? value->first : NULL;
+	if (value->kind == MONGODB_NUMBER)
+		return value->number;
+	if (!operand)
+		return (double)NAN;
+	if (STR_IS_ANY(operand->key, "$literal", "$const"))
+		return constant(operand);
+	bool adds = str_is(operand->key, "$add"), multiplies = str_is(operand->key, "$multiply");
+	if ((!adds && !multiplies) || !mongodb_is_array(operand))
+		return (double)NAN;
+	double result = adds ? 0 : 1;
+	for (const struct mongodb_value *part = operand->first; part; part = part->next)
+		result = adds ? result + constant(part) : result * constant(part);
+	return result;
 }
 
 static void check_range(struct mongodb_check *check, const struct mongodb_value *operand)
@@ -160,8 +181,9 @@ static void check_range(struct mongodb_check *check, const struct mongodb_value 
 		return;
 	}
 	double width = step && step->kind == MONGODB_NUMBER && step->number != 0 ? fabs(step->number) : 1;
-	double start = from->kind == MONGODB_NUMBER ? from->number : 0;
-	if (to->kind == MONGODB_NUMBER && fabs(to->number - start) / width > MAX_RANGE)
+	double start = constant(from), end = constant(to);
+	start = isnan(start) ? 0 : start;
+	if (fabs((isnan(end) ? 0 : end) - start) / width > MAX_RANGE)
 		violations_add(check->violations, VIOLATION_RESOURCE_BOMB, (int64_t)operand->offset,
 			       "$range makes more than %d numbers", MAX_RANGE);
 }
@@ -201,8 +223,8 @@ static void check_operands(struct mongodb_check *check, const struct mongodb_val
 static void check_operation(struct mongodb_check *check, const struct mongodb_value *operand)
 {
 	str_t name = operand->key;
-	const struct mongodb_operator *operator= mongodb_operator(name);
-	if (!operator|| !(mongodb_stands_in(operator, 'E') || operator->refused)) {
+	const struct mongodb_operator *known = mongodb_operator(name);
+	if (!known || !(mongodb_stands_in(known, 'E') || known->refused)) {
 		mongodb_unknown_operator(check, operand, 'E', "expression");
 		return;
 	}
@@ -253,18 +275,14 @@ void mongodb_check_projection(struct mongodb_check *check, const struct mongodb_
 		return;
 	}
 	for (const struct mongodb_value *field = projection->first; field; field = field->next) {
-		const struct mongodb_operator *operator= mongodb_has_operators(field)
-			? mongodb_operator(field->first->key)
-			: NULL;
+		const struct mongodb_operator *known =
+			mongodb_has_operators(field) ? mongodb_operator(field->first->key) : NULL;
 		if (mongodb_is_operator(field))
 			mongodb_invalid(check, DIAG_INVALID_USE, field,
 					"is an operator where a field stands");
-		else if (operator&& mongodb_stands_in(operator, 'P') &&
-			 str_is(field->first->key, "$elemMatch"))
+		else if (known && mongodb_stands_in(known, 'P') && str_is(field->first->key, "$elemMatch"))
 			mongodb_check_filter(check, field->first);
-		else if (operator&& mongodb_stands_in(operator, 'P'))
-			continue;
-		else if (mongodb_is_document(field) && !operator&& !mongodb_has_operators(field))
+		else if (mongodb_is_document(field) && !known && !mongodb_has_operators(field))
 			mongodb_check_projection(check, field);
 		else
 			mongodb_check_expression(check, field);

@@ -73,6 +73,12 @@ bool mongodb_is_date(str_t text)
 	return hour <= 24 && minute < 60 && second <= 60 && ends_with_zone(text, at);
 }
 
+bool mongodb_is_local(str_t text)
+{
+	const char *time = memchr(text.ptr, ':', text.len);
+	return time && !strpbrk(time, "Z+-");
+}
+
 bool mongodb_object_id_of(str_t text, struct mongodb_value *value, struct arena *arena)
 {
 	if (text.len != 24 || !all_of(text, isxdigit))
@@ -135,9 +141,10 @@ bool mongodb_number_of(str_t text, const char *type, struct mongodb_value *value
 	if (strcmp(type, "int") == 0 || strcmp(type, "long") == 0 || !is_decimal(text))
 		return false;
 	value->number = strtod(text.ptr, NULL);
-	value->text = strcmp(type, "decimal") == 0 && !integer ? arena_str(arena, text)
-		      : integer				       ? arena_printf(arena, "%lld", whole)
-							       : double_text(value->number, arena);
+	if (strcmp(type, "decimal") == 0)
+		value->text = integer ? arena_printf(arena, "%lld", whole) : arena_str(arena, text);
+	else
+		value->text = double_text(value->number, arena);
 	return true;
 }
 

@@ -19,5 +19,8 @@ bool mongodb_object_id_of(str_t text, struct mongodb_value *value, struct arena 
 /* Whether a date is written as ISO 8601 has it: day, or day and time, with a zone or without. */
 bool mongodb_is_date(str_t text);
 
+/* Whether such a text has a time and no zone. */
+bool mongodb_is_local(str_t text);
+
 /* The options of a regular expression in alphabetical order, each once; absent: one of them is none. */
 str_t mongodb_regex_options(str_t options, struct arena *arena);

@@ -38,11 +38,24 @@ static size_t behind_class(str_t pattern, size_t at)
 	return end + 1;
 }
 
-/* Whether something without a bound stands within a group that is repeated without one: the ways to match a
- * text are then more than its bytes can be counted. */
+/* What stands within a group, as far as it was read. */
+struct mongodb_group {
+	bool open;	/* something in this branch has no upper bound … */
+	bool certain;	/* … and something has to be there besides, that parts one round from the next */
+	bool explosive; /* a branch is open, and nothing in it is certain */
+};
+
+static void end_branch(struct mongodb_group *group)
+{
+	group->explosive |= group->open && !group->certain;
+	group->open = group->certain = false;
+}
+
+/* Whether something without a bound stands within a group that is repeated without one, and nothing parts its
+ * rounds: the ways to match a text are then more than its bytes can be counted. */
 static bool is_explosive(str_t pattern)
 {
-	bool open_within[MAX_GROUPS] = { false };
+	struct mongodb_group groups[MAX_GROUPS] = { { false } };
 	size_t depth = 0;
 	for (size_t at = 0; at < pattern.len;) {
 		char byte = pattern.ptr[at];
@@ -50,19 +63,27 @@ static bool is_explosive(str_t pattern)
 		if (byte == '(') {
 			if (++depth == MAX_GROUPS)
 				return true;
-			open_within[depth] = false;
+			groups[depth] = (struct mongodb_group){ false };
+			at++;
+			continue;
+		}
+		if (byte == '|') {
+			end_branch(&groups[depth]);
 			at++;
 			continue;
 		}
 		at = byte == '\\' ? at + 2 : byte == '[' ? behind_class(pattern, at) : at + 1;
-		bool repeats_itself = closes && open_within[depth];
-		if (closes)
-			depth--;
+		bool repeats_itself = false;
+		if (closes) {
+			end_branch(&groups[depth]);
+			repeats_itself = groups[depth--].explosive;
+		}
 		size_t taken = quantifier(pattern, at, &open);
 		at += taken;
 		if (open && repeats_itself)
 			return true;
-		open_within[depth] |= open || repeats_itself;
+		groups[depth].open |= open || repeats_itself;
+		groups[depth].certain |= taken == 0 && !closes && !strchr("^$?:", byte);
 	}
 	return false;
 }
@@ -87,6 +108,8 @@ void mongodb_check_pattern(struct mongodb_check *check, str_t pattern, size_t of
 
 /* --- the operators of a field --- */
 
+static void check_elements(struct mongodb_check *check, const struct mongodb_value *operand);
+
 static void check_list(struct mongodb_check *check, const struct mongodb_value *operand)
 {
 	if (!mongodb_is_array(operand)) {
@@ -99,7 +122,9 @@ static void check_list(struct mongodb_check *check, const struct mongodb_value *
 	for (const struct mongodb_value *item = operand->first; item; item = item->next) {
 		if (item->kind == MONGODB_REGEX)
 			mongodb_check_pattern(check, item->text, item->offset);
-		if (mongodb_has_operators(item) && !str_is(operand->key, "$all"))
+		if (str_is(operand->key, "$all") && mongodb_member(item, "$elemMatch"))
+			check_elements(check, mongodb_member(item, "$elemMatch"));
+		else if (mongodb_has_operators(item))
 			mongodb_invalid(check, DIAG_INVALID_USE, item->first,
 					"is an operator in a list of values");
 	}
@@ -117,12 +142,11 @@ static void check_regex(struct mongodb_check *check, const struct mongodb_value 
 
 static void check_elements(struct mongodb_check *check, const struct mongodb_value *operand)
 {
-	const struct mongodb_operator *operator= mongodb_has_operators(operand)
-		? mongodb_operator(operand->first->key)
-		: NULL;
+	const struct mongodb_operator *known =
+		mongodb_has_operators(operand) ? mongodb_operator(operand->first->key) : NULL;
 	if (!mongodb_is_document(operand))
 		mongodb_invalid(check, DIAG_INVALID_TYPE, operand, "needs a document");
-	else if (operator&& mongodb_stands_in(operator, 'F'))
+	else if (known && mongodb_stands_in(known, 'F'))
 		check_field(check, operand);
 	else
 		mongodb_check_filter(check, operand);
@@ -131,9 +155,9 @@ static void check_elements(struct mongodb_check *check, const struct mongodb_val
 static void check_field_operator(struct mongodb_check *check, const struct mongodb_value *operand)
 {
 	str_t name = operand->key;
-	const struct mongodb_operator *operator= mongodb_operator(name);
-	if (!operator|| !mongodb_stands_in(operator, 'F')) {
-		if (!operator|| !operator->refused)
+	const struct mongodb_operator *known = mongodb_operator(name);
+	if (!known || !mongodb_stands_in(known, 'F')) {
+		if (!known || !known->refused)
 			mongodb_unknown_operator(check, operand, 'F', "operator of a field");
 		return;
 	}
@@ -192,9 +216,9 @@ static void check_branches(struct mongodb_check *check, const struct mongodb_val
 
 static void check_condition(struct mongodb_check *check, const struct mongodb_value *operand)
 {
-	const struct mongodb_operator *operator= mongodb_operator(operand->key);
-	if (!operator|| !mongodb_stands_in(operator, 'Q')) {
-		if (!operator|| !operator->refused)
+	const struct mongodb_operator *known = mongodb_operator(operand->key);
+	if (!known || !mongodb_stands_in(known, 'Q')) {
+		if (!known || !known->refused)
 			mongodb_unknown_operator(check, operand, 'Q', "condition");
 	} else if (STR_IS_ANY(operand->key, "$and", "$or", "$nor")) {
 		check_branches(check, operand);

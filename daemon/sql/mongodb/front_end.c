@@ -31,7 +31,13 @@ static void check(const struct mongodb_command *command, struct arena *arena, st
 	analysis->tables = check.collections.items;
 	analysis->tables_count = check.collections.count;
 	analysis->tables_known = true;
-	mongodb_canonical(command, arena, analysis);
+	if (mongodb_form_is_bounded(command)) {
+		mongodb_canonical(command, arena, analysis);
+	} else {
+		analysis->canonical = analysis->text;
+		violations_add(violations, VIOLATION_TOO_LONG, 0,
+			       "its names are too long for how deep they stand");
+	}
 }
 
 void sql_analyse_mongodb(const struct sql_request *request, struct arena *arena,

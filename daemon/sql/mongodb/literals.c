@@ -1,6 +1,7 @@
 #include "sql/mongodb/command.h"
 #include "sql/mongodb/front_end.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 struct mongodb_literal {
@@ -20,54 +21,94 @@ static void add(struct mongodb_literal_list *list, size_t offset, size_t len, bo
 	ARENA_PUSH(list->arena, list->items, list->count, list->capacity, literal);
 }
 
-/* Whether a text that stands there is the name of a field or a collection. A field of a filter may be called
- * so as well: the stage around it tells. */
-static bool names_something(str_t around, str_t key)
-{
-	if (STR_IS_ANY(key, "$count", "$unset", "$unionWith"))
-		return true;
-	return str_present(around) &&
-	       STR_IS_ANY(around, "$lookup", "$graphLookup", "$unionWith", "$unwind", "$densify") &&
-	       STR_IS_ANY(key, "from", "coll", "as", "localField", "foreignField", "connectFromField",
-			  "connectToField", "depthField", "includeArrayIndex", "field");
-}
-
-/* Where the numbers of a field's own say whether it comes out, or which way it is sorted. */
-static bool has_switches(str_t key)
-{
-	return STR_IS_ANY(key, "$project", "$sort");
-}
-
-struct mongodb_place {
-	bool named;    /* a text is a name */
-	bool switches; /* a number says which way */
-	bool paths;    /* a text that begins with a dollar is a path: of a filter it is a value */
+/* What stands where, as far as it tells names from values. A field of a filter may be called as a stage or
+ * its operands are: only in a pipeline they mean something. */
+enum mongodb_ground {
+	GROUND_FILTER,
+	GROUND_VALUES, /* of a filter's fields, and what else is no name */
+	GROUND_PIPELINE,
+	GROUND_STAGE,	    /* a document of a pipeline */
+	GROUND_NAMES,	    /* a name, or a list of names */
+	GROUND_JOIN,	    /* the operands of a stage that names collections and fields */
+	GROUND_FACET,	    /* pipelines by name */
+	GROUND_FIELDS,	    /* of a projection or a sort: numbers say whether, or which way */
+	GROUND_EXPRESSIONS, /* texts that begin with a dollar are paths */
 };
 
-static struct mongodb_place place_within(const struct mongodb_place *around, str_t key_around, str_t key)
+static enum mongodb_ground ground_of_stage(str_t name)
 {
-	bool is_operator = str_present(key) && key.len > 0 && key.ptr[0] == '$';
-	if (!str_present(key)) /* an array */
-		return (struct mongodb_place){ around->named, false, around->paths };
-	return (struct mongodb_place){
-		.named = names_something(key_around, key),
-		.switches = (around->switches && !is_operator) || has_switches(key),
-		.paths = str_is(key, "$expr") ||
-			 (around->paths && !STR_IS_ANY(key, "$match", "$literal", "$const", "query",
-						       "restrictSearchWithMatch")),
-	};
+	if (STR_IS_ANY(name, "$count", "$unset"))
+		return GROUND_NAMES;
+	if (STR_IS_ANY(name, "$lookup", "$graphLookup", "$unionWith", "$unwind", "$densify"))
+		return GROUND_JOIN;
+	if (STR_IS_ANY(name, "$project", "$sort"))
+		return GROUND_FIELDS;
+	if (str_is(name, "$match"))
+		return GROUND_FILTER;
+	if (str_is(name, "$facet"))
+		return GROUND_FACET;
+	return STR_IS_ANY(name, "$search", "$searchMeta", "$vectorSearch", "$geoNear") ? GROUND_VALUES
+										       : GROUND_EXPRESSIONS;
 }
 
-static void keep_names(struct mongodb_value *value, const struct mongodb_place *place)
+static enum mongodb_ground ground_of_operand(str_t name)
 {
-	bool path =
-		place->paths && mongodb_is_text(value) && value->text.len > 0 && value->text.ptr[0] == '$';
-	value->kept = value->kind == MONGODB_STRING ? path || place->named
-						    : value->kind == MONGODB_NUMBER && place->switches;
-	for (struct mongodb_value *child = value->first; child; child = child->next) {
-		const struct mongodb_place within = place_within(place, value->key, child->key);
-		keep_names(child, &within);
+	if (STR_IS_ANY(name, "from", "coll", "as", "localField", "foreignField", "connectFromField",
+		       "connectToField", "depthField", "includeArrayIndex", "field"))
+		return GROUND_NAMES;
+	if (str_is(name, "pipeline"))
+		return GROUND_PIPELINE;
+	return str_is(name, "restrictSearchWithMatch") ? GROUND_FILTER : GROUND_EXPRESSIONS;
+}
+
+static enum mongodb_ground ground_within(enum mongodb_ground around, const struct mongodb_value *value)
+{
+	bool in_document = str_present(value->key);
+	switch (around) {
+	case GROUND_FILTER: /* the lists of $and and $or hold filters */
+		if (!in_document || STR_IS_ANY(value->key, "$and", "$or", "$nor"))
+			return GROUND_FILTER;
+		return str_is(value->key, "$expr") ? GROUND_EXPRESSIONS : GROUND_VALUES;
+	case GROUND_PIPELINE:
+		return GROUND_STAGE;
+	case GROUND_STAGE:
+		return ground_of_stage(value->key);
+	case GROUND_JOIN:
+		return ground_of_operand(value->key);
+	case GROUND_FACET:
+		return GROUND_PIPELINE;
+	case GROUND_FIELDS:
+	case GROUND_EXPRESSIONS:
+		if (in_document && STR_IS_ANY(value->key, "$literal", "$const", "$elemMatch"))
+			return GROUND_VALUES;
+		return around == GROUND_FIELDS && in_document && value->key.len > 0 &&
+				       value->key.ptr[0] != '$'
+			       ? GROUND_FIELDS
+			       : GROUND_EXPRESSIONS;
+	case GROUND_VALUES:
+	case GROUND_NAMES:
+	default:
+		return around;
 	}
+}
+
+static bool is_kept(const struct mongodb_value *value, enum mongodb_ground ground)
+{
+	bool path = mongodb_is_text(value) && value->text.len > 0 && value->text.ptr[0] == '$';
+	if (value->kind == MONGODB_NUMBER)
+		return ground == GROUND_FIELDS && (value->number == 0 || fabs(value->number) == 1);
+	return mongodb_is_text(value) &&
+	       (ground == GROUND_NAMES ||
+		(path &&
+		 (ground == GROUND_EXPRESSIONS || ground == GROUND_FIELDS || ground == GROUND_JOIN)) ||
+		(ground == GROUND_JOIN && str_present(value->key) && str_is(value->key, "$unionWith")));
+}
+
+static void keep_names(struct mongodb_value *value, enum mongodb_ground ground)
+{
+	value->kept = is_kept(value, ground);
+	for (struct mongodb_value *child = value->first; child; child = child->next)
+		keep_names(child, ground_within(ground, child));
 }
 
 static bool is_literal(const struct mongodb_value *value)
@@ -106,16 +147,16 @@ bool mongodb_literals(str_t text, struct arena *arena, mongodb_literal_fn found,
 	bool more;
 	if (!mongodb_read_command(&reader, &command, &more) || command.verb == MONGODB_WRITE)
 		return false;
-	const struct mongodb_place filter = { 0 }, stages = { .paths = true };
-	const struct mongodb_place fields = { .switches = true, .paths = true };
-	if (command.filter)
-		keep_names(command.filter, &filter);
-	if (command.pipeline)
-		keep_names(command.pipeline, &stages);
-	if (command.projection)
-		keep_names(command.projection, &fields);
-	if (command.sort)
-		keep_names(command.sort, &fields);
+	const struct {
+		struct mongodb_value *part;
+		enum mongodb_ground ground;
+	} parts[] = { { command.filter, GROUND_FILTER },
+		      { command.pipeline, GROUND_PIPELINE },
+		      { command.projection, GROUND_FIELDS },
+		      { command.sort, GROUND_FIELDS } };
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+		if (parts[i].part)
+			keep_names(parts[i].part, parts[i].ground);
 	if (mongodb_is_text(command.key))
 		command.key->kept = true;
 	for (const struct mongodb_value *value = reader.latest; value; value = value->before)

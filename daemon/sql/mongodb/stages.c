@@ -7,7 +7,7 @@
 #define MAX_BUCKETS   100000
 #define MAX_DENSIFIED 500000 /* the server's own limit */
 #define MAX_UNWINDS   8	     /* of one pipeline that nothing groups in between: products of arrays */
-#define MAX_LET	      32
+#define MAX_LET	      128
 
 typedef void (*stage_fn)(struct mongodb_check *check, const struct mongodb_value *stage);
 
@@ -35,14 +35,14 @@ static void check_expressions_of(struct mongodb_check *check, const struct mongo
 static void check_accumulator(struct mongodb_check *check, const struct mongodb_value *field, char place)
 {
 	const struct mongodb_value *operand = field->first;
-	const struct mongodb_operator *operator= mongodb_has_operators(field) ? mongodb_operator(operand->key)
-									      : NULL;
+	const struct mongodb_operator *known =
+		mongodb_has_operators(field) ? mongodb_operator(operand->key) : NULL;
 	if (!mongodb_has_operators(field)) {
 		mongodb_invalid(check, DIAG_INVALID_AGGREGATE, field, "is no accumulator, such as {$sum: …}");
 		return;
 	}
-	if (!operator|| !mongodb_stands_in(operator, place)) {
-		if (!operator|| !operator->refused)
+	if (!known || !mongodb_stands_in(known, place)) {
+		if (!known || !known->refused)
 			mongodb_unknown_operator(check, operand, place, "accumulator");
 		return;
 	}
@@ -107,7 +107,7 @@ void mongodb_check_sort(struct mongodb_check *check, const struct mongodb_value 
 		bool direction = key->kind == MONGODB_NUMBER && fabs(key->number) == 1;
 		if (!direction && !mongodb_member(key, "$meta"))
 			mongodb_invalid(check, DIAG_INVALID_ORDER, key, "sorts by neither 1 nor -1");
-		if (mongodb_is_operator(key))
+		if (mongodb_is_operator(key) && !str_is(key->key, "$natural"))
 			mongodb_invalid(check, DIAG_INVALID_USE, key, "is an operator where a field stands");
 	}
 }
@@ -127,12 +127,12 @@ static void check_window(struct mongodb_check *check, const struct mongodb_value
 	}
 	for (const struct mongodb_value *field = output->first; field; field = field->next)
 		for (const struct mongodb_value *part = field->first; part; part = part->next) {
-			const struct mongodb_operator *operator= mongodb_operator(part->key);
+			const struct mongodb_operator *known = mongodb_operator(part->key);
 			if (str_is(part->key, "window"))
 				continue;
-			if (operator&& mongodb_stands_in(operator, 'W'))
+			if (known && mongodb_stands_in(known, 'W'))
 				mongodb_check_expression(check, part);
-			else if (!operator|| !operator->refused)
+			else if (!known || !known->refused)
 				mongodb_unknown_operator(check, part, 'W', "function of a window");
 		}
 }
@@ -215,6 +215,16 @@ static void check_from(struct mongodb_check *check, const struct mongodb_value *
 		mongodb_invalid(check, DIAG_INVALID_TYPE, from, "names no collection");
 }
 
+/* What a stage has besides the members that are known here may change what it reads. */
+static void doubt_others(struct mongodb_check *check, const struct mongodb_value *stage, const char *members)
+{
+	for (const struct mongodb_value *member = mongodb_is_document(stage) ? stage->first : NULL; member;
+	     member = member->next)
+		if (!str_is_listed(member->key, members))
+			violations_doubt(check->violations, "\"" STR_FMT "\" of a stage is not known",
+					 STR_ARG(member->key));
+}
+
 static void check_lookup(struct mongodb_check *check, const struct mongodb_value *stage)
 {
 	const struct mongodb_value *from = mongodb_member(stage, "from");
@@ -227,6 +237,7 @@ static void check_lookup(struct mongodb_check *check, const struct mongodb_value
 				"needs from, as, and localField with foreignField or a pipeline");
 		return;
 	}
+	doubt_others(check, stage, "from localField foreignField let pipeline as");
 	if (from)
 		check_from(check, from);
 	if (from && !local && !mongodb_member(stage, "let"))
@@ -259,6 +270,7 @@ static void check_graph(struct mongodb_check *check, const struct mongodb_value 
 static void check_union(struct mongodb_check *check, const struct mongodb_value *stage)
 {
 	const struct mongodb_value *from = mongodb_is_text(stage) ? stage : mongodb_member(stage, "coll");
+	doubt_others(check, stage, "coll pipeline");
 	if (from)
 		check_from(check, from);
 	else if (!mongodb_member(stage, "pipeline"))
@@ -331,8 +343,12 @@ static void check_unwind(struct mongodb_check *check, const struct mongodb_value
 static void check_plain(struct mongodb_check *check, const struct mongodb_value *stage)
 {
 	const struct mongodb_value *query = mongodb_member(stage, "query");
+	const struct mongodb_value *output = mongodb_member(stage, "output");
 	if (query && str_is(stage->key, "$geoNear"))
 		mongodb_check_filter(check, query);
+	for (const struct mongodb_value *field = output ? output->first : NULL; field; field = field->next)
+		if (mongodb_member(field, "value"))
+			mongodb_check_expression(check, mongodb_member(field, "value"));
 }
 
 static const struct {
@@ -374,9 +390,9 @@ static const struct {
 
 static void check_stage(struct mongodb_check *check, const struct mongodb_value *operand, bool outermost)
 {
-	const struct mongodb_operator *operator= mongodb_operator(operand->key);
-	if (!operator|| !mongodb_stands_in(operator, 'S')) {
-		if (!operator|| !operator->refused)
+	const struct mongodb_operator *known = mongodb_operator(operand->key);
+	if (!known || !mongodb_stands_in(known, 'S')) {
+		if (!known || !known->refused)
 			mongodb_unknown_operator(check, operand, 'S', "stage");
 		return;
 	}

@@ -5,9 +5,10 @@
 
 #include <ctype.h>
 
+/* Bytes of other characters are left out: no name that is looked for has one. */
 static bool is_name(char byte)
 {
-	return isalnum((unsigned char)byte) || byte == '_' || byte == '$' || (unsigned char)byte >= 0x80;
+	return isalnum((unsigned char)byte) || byte == '_' || byte == '$';
 }
 
 static bool is_comment(str_t text, size_t at)
@@ -18,9 +19,10 @@ static bool is_comment(str_t text, size_t at)
 
 static size_t behind_comment(str_t text, size_t at)
 {
-	bool line = text.ptr[at + 1] == '/';
-	for (at += 2; at < text.len; at++) {
-		if (line && text.ptr[at] == '\n')
+	bool line = text.ptr[at + 1] == '/', ends_line = false;
+	for (at += line ? 2 : 3; at < text.len; at++) {
+		(void)mongodb_space(text, at, &ends_line);
+		if (line && ends_line)
 			return at;
 		if (!line && text.ptr[at - 1] == '*' && text.ptr[at] == '/')
 			return at + 1;
@@ -31,8 +33,8 @@ static size_t behind_comment(str_t text, size_t at)
 /* The byte behind white space and comments. */
 static char byte_behind(str_t text, size_t at)
 {
-	while (at < text.len && (isspace((unsigned char)text.ptr[at]) || is_comment(text, at)))
-		at = is_comment(text, at) ? behind_comment(text, at) : at + 1;
+	while (at < text.len && (mongodb_space(text, at, NULL) > 0 || is_comment(text, at)))
+		at = is_comment(text, at) ? behind_comment(text, at) : at + mongodb_space(text, at, NULL);
 	return at < text.len ? text.ptr[at] : '\0';
 }
 
@@ -45,9 +47,9 @@ static char byte_before(str_t text, size_t at)
 
 static void see_operator(str_t name, size_t offset, struct violations *violations)
 {
-	const struct mongodb_operator *operator= mongodb_operator(name);
-	if (operator&& operator->refused)
-		violations_add(violations, operator->violation, (int64_t)offset,
+	const struct mongodb_operator *known = mongodb_operator(name);
+	if (known && known->refused)
+		violations_add(violations, known->violation, (int64_t)offset,
 			       "\"" STR_FMT "\" is no part of a read", STR_ARG(name));
 }
 

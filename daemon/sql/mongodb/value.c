@@ -30,15 +30,36 @@ static char peek_behind(const struct mongodb_reader *reader, size_t ahead)
 	return reader->at + ahead < reader->text.len ? reader->text.ptr[reader->at + ahead] : '\0';
 }
 
+size_t mongodb_space(str_t text, size_t at, bool *ret_ends_line)
+{
+	static const char *const wide[] = { "\xC2\xA0",	    "\xEF\xBB\xBF", "\xE1\x9A\x80", "\xE2\x80\xA8",
+					    "\xE2\x80\xA9", "\xE2\x80\xAF", "\xE2\x81\x9F", "\xE3\x80\x80" };
+	const char *here = text.ptr + at;
+	size_t left = text.len - at, len = 0;
+	bool ends_line = left > 0 && (here[0] == '\n' || here[0] == '\r');
+	if (left > 0 && isspace((unsigned char)here[0]))
+		len = 1;
+	for (size_t i = 0; len == 0 && i < sizeof wide / sizeof wide[0]; i++)
+		if (left >= strlen(wide[i]) && memcmp(here, wide[i], strlen(wide[i])) == 0) {
+			len = strlen(wide[i]);
+			ends_line = i == 3 || i == 4;
+		}
+	if (len == 0 && left >= 3 && memcmp(here, "\xE2\x80", 2) == 0 && (unsigned char)here[2] <= 0x8A)
+		len = 3;
+	if (ret_ends_line)
+		*ret_ends_line = ends_line;
+	return len;
+}
+
 /* Behind the comment that begins here. False: it is not closed. */
 static bool find_end_of_comment(struct mongodb_reader *reader)
 {
-	bool line = peek_behind(reader, 1) == '/';
+	bool line = peek_behind(reader, 1) == '/', ends_line = false;
 	for (reader->at += 2; reader->at < reader->text.len; reader->at++) {
-		char byte = reader->text.ptr[reader->at];
-		if (line && (byte == '\n' || byte == '\r'))
+		(void)mongodb_space(reader->text, reader->at, &ends_line);
+		if (line && ends_line)
 			return true;
-		if (!line && byte == '*' && peek_behind(reader, 1) == '/') {
+		if (!line && reader->text.ptr[reader->at] == '*' && peek_behind(reader, 1) == '/') {
 			reader->at += 2;
 			return true;
 		}
@@ -57,25 +78,10 @@ static bool skip_comment(struct mongodb_reader *reader)
 	return true;
 }
 
-/* Also the byte order mark and the no-break space, which JavaScript takes for space. */
-static size_t space_at(const struct mongodb_reader *reader)
-{
-	unsigned char byte = (unsigned char)mongodb_peek(reader);
-	size_t left = reader->text.len - reader->at;
-	const char *at = reader->text.ptr + reader->at;
-	if (left == 0)
-		return 0;
-	if (isspace(byte))
-		return 1;
-	if (left >= 2 && memcmp(at, "\xC2\xA0", 2) == 0)
-		return 2;
-	return left >= 3 && memcmp(at, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
-}
-
 bool mongodb_skip_space(struct mongodb_reader *reader)
 {
 	for (;;) {
-		size_t space = space_at(reader);
+		size_t space = mongodb_space(reader->text, reader->at, NULL);
 		char next = peek_behind(reader, 1);
 		if (space > 0)
 			reader->at += space;
@@ -99,12 +105,18 @@ static bool is_name_start(char byte)
 	return isalpha((unsigned char)byte) || byte == '_' || byte == '$' || (unsigned char)byte >= 0x80;
 }
 
+static bool in_name(const struct mongodb_reader *reader, bool first)
+{
+	char byte = mongodb_peek(reader);
+	return (is_name_start(byte) || (!first && isdigit((unsigned char)byte))) &&
+	       mongodb_space(reader->text, reader->at, NULL) == 0;
+}
+
 str_t mongodb_take_name(struct mongodb_reader *reader)
 {
 	size_t start = reader->at;
-	if (is_name_start(mongodb_peek(reader)))
-		while (is_name_start(mongodb_peek(reader)) || isdigit((unsigned char)mongodb_peek(reader)))
-			reader->at++;
+	while (in_name(reader, reader->at == start))
+		reader->at++;
 	return arena_text(reader->arena, reader->text.ptr + start, reader->at - start);
 }
 
@@ -189,8 +201,12 @@ static bool take_escape(struct mongodb_reader *reader, struct buf *out)
 		append_code_point(out, 0);
 		return byte == '0' && !isdigit((unsigned char)mongodb_peek(reader));
 	}
-	if (byte != '\n') /* a line that goes on */
+	bool goes_on = false; /* on the next line */
+	size_t space = mongodb_space(reader->text, reader->at - 1, &goes_on);
+	if (!goes_on)
 		buf_append_char(out, byte);
+	else
+		reader->at += space - 1 + (byte == '\r' && mongodb_peek(reader) == '\n');
 	return true;
 }
 
@@ -309,6 +325,8 @@ static struct mongodb_value *read_number(struct mongodb_reader *reader, struct m
 		return read_hexadecimal(reader, sign, value)
 			       ? value
 			       : mongodb_fail(reader, start, "a number is not complete");
+	if (mongodb_peek(reader) == '0' && isdigit((unsigned char)peek_behind(reader, 1)))
+		return mongodb_fail(reader, start, "a number begins with a zero");
 	size_t len = number_length(reader->text.ptr + start, left);
 	if (len == 0 || len > MAX_NUMBER_LEN)
 		return mongodb_fail(reader, value->offset,
@@ -351,20 +369,26 @@ str_t mongodb_regex_options(str_t options, struct arena *arena)
 	return (str_t){ sorted, kept };
 }
 
-/* The flags of JavaScript that say nothing to a server are left out. */
+/* What the driver makes of a pattern of JavaScript: of its flags `i` and `m` are sent, and `g` as `s`. */
+static str_t options_of_flags(str_t flags, struct arena *arena)
+{
+	char options[4];
+	size_t count = 0;
+	for (size_t i = 0; i < flags.len; i++)
+		if (!strchr("dgimsuvy", flags.ptr[i]))
+			return STR_NONE;
+	for (const char *flag = "img"; *flag; flag++)
+		if (memchr(flags.ptr, *flag, flags.len))
+			options[count++] = *flag == 'g' ? 's' : *flag;
+	return arena_text(arena, options, count);
+}
+
 static bool read_flags(struct mongodb_reader *reader, struct mongodb_value *value)
 {
-	char flags[16];
-	size_t count = 0;
 	size_t start = reader->at;
-	str_t written = mongodb_take_name(reader);
-	for (size_t i = 0; i < written.len && count + 1 < sizeof flags; i++)
-		if (!strchr("gyd", written.ptr[i]))
-			flags[count++] = written.ptr[i];
-	flags[count] = '\0';
-	value->options = mongodb_regex_options((str_t){ flags, count }, reader->arena);
-	if (!str_present(value->options) || written.len >= sizeof flags)
-		return mongodb_fail(reader, start, "a regular expression has such no option");
+	value->options = options_of_flags(mongodb_take_name(reader), reader->arena);
+	if (!str_present(value->options))
+		return mongodb_fail(reader, start, "a regular expression has no such option");
 	return true;
 }
 
@@ -374,7 +398,9 @@ static struct mongodb_value *read_regex(struct mongodb_reader *reader, struct mo
 	bool in_class = false;
 	for (reader->at++; reader->at < reader->text.len; reader->at++) {
 		char byte = reader->text.ptr[reader->at];
-		if (byte == '\n' || byte == '\r')
+		bool ends_line;
+		(void)mongodb_space(reader->text, reader->at, &ends_line);
+		if (ends_line)
 			break;
 		if (byte == '/' && !in_class) {
 			value->kind = MONGODB_REGEX;
@@ -457,6 +483,8 @@ static bool make_date(const struct mongodb_call *call, struct mongodb_value *val
 	}
 	if (text) {
 		value->text = text->text;
+		if (str_is(call->name, "Date") && mongodb_is_local(text->text))
+			value->type = "local";
 		return mongodb_is_date(text->text);
 	}
 	str_t parts = STR("");
@@ -478,7 +506,9 @@ static bool make_regex(const struct mongodb_call *call, struct mongodb_value *va
 		return false;
 	value->kind = MONGODB_REGEX;
 	value->text = call->arguments[0]->text;
-	value->options = call->count == 2 ? mongodb_regex_options(call->arguments[1]->text, arena) : STR("");
+	str_t options = call->count == 2 ? call->arguments[1]->text : STR("");
+	value->options = str_is(call->name, "RegExp") ? options_of_flags(options, arena)
+						      : mongodb_regex_options(options, arena);
 	return str_present(value->options);
 }
 

@@ -34,7 +34,8 @@ struct mongodb_value {
 	size_t key_offset;
 	str_t text;	  /* of a string: what it says; of a number: plain digits, in one form */
 	str_t options;	  /* of a regular expression */
-	const char *type; /* of a number: "int", "long", "double", "decimal"; static */
+	const char *type; /* of a number: "int", "long", "double", "decimal"; of a date: "local", or NULL;
+			     static */
 	double number;	  /* of a number or a boolean; of a numeric date: milliseconds */
 	bool numeric;	  /* a date that is given as a number */
 	struct mongodb_value *first, *last; /* of a document or an array */
@@ -62,6 +63,10 @@ struct mongodb_reader {
 	struct mongodb_comment *comments; /* that were skipped */
 	size_t comments_count, comments_capacity;
 };
+
+/* The length of the white space of JavaScript that stands at `at`, one character, or 0. `ret_ends_line`,
+ * which may be NULL: it ends a line. */
+size_t mongodb_space(str_t text, size_t at, bool *ret_ends_line);
 
 /* Skips white space and comments. False: a comment is not closed. */
 bool mongodb_skip_space(struct mongodb_reader *reader);

@@ -49,6 +49,16 @@ static void test_redact(void **state)
 		  "db.a.find({from: ?, as: {field: ?}, sort: ?, $or: [{coll: ?}]})" },
 		{ SQL_MONGODB, "db.a.find({$expr: {$gt: ['$b', '$c']}, d: '$e'})",
 		  "db.a.find({$expr: {$gt: ['$b', '$c']}, d: ?})" },
+		{ SQL_MONGODB,
+		  "db.a.find({a: {$sort: {b: 1234}, $project: {c: 5}}}, {d: 6, e: 1}).sort({f: -1, g: 7})",
+		  "db.a.find({a: {$sort: {b: ?}, $project: {c: ?}}}, {d: ?, e: 1}).sort({f: -1, g: ?})" },
+		{ SQL_MONGODB,
+		  "db.a.aggregate([{$facet: {x: [{$unionWith: 'b'}, {$unionWith: {coll: 'c', pipeline: "
+		  "[{$match: "
+		  "{from: 'd'}}, {$count: 'e'}]}}]}}])",
+		  "db.a.aggregate([{$facet: {x: [{$unionWith: 'b'}, {$unionWith: {coll: 'c', pipeline: "
+		  "[{$match: {from: ?}}, "
+		  "{$count: 'e'}]}}]}}])" },
 		{ SQL_MONGODB, "db.a.find({b: 'x'", "?" },
 		{ SQL_MONGODB, "db.a.insertOne({b: 'x'})", "?" },
 	};
@@ -116,6 +126,12 @@ static void test_no_literal_survives(void **state)
 		"db.a.distinct('b', {c: 'sEcret'}, {d: 'sEcret'})",
 		"db.a.count({c: 'sEcret'}, {hint: 'sEcret'})",
 		"db.a.find({c: '$sEcret', d: {$in: ['$sEcret']}})",
+		"db.a.find({}, {a: {$elemMatch: {b: '$sEcret'}}})",
+		"db.a.find({a: {$unset: 'sEcret', $count: 'sEcret'}, $or: [{$unionWith: 'sEcret'}]})",
+		"db.a.find({a: {$unwind: {from: 'sEcret'}, $expr: '$sEcret'}})",
+		"db.a.aggregate([{$search: {equals: {value: '$sEcret'}}}, {$vectorSearch: {filter: {a: "
+		"'$sEcret'}}}])",
+		"db.a.aggregate([{$project: {a: {$literal: {$expr: '$sEcret', from: 'sEcret'}}}}])",
 		"db.a.aggregate([{$match: {c: '$sEcret'}}, {$project: {d: {$literal: '$sEcret'}}}, {$facet: "
 		"{e: "
 		"[{$match: {c: {$ne: '$sEcret'}}}]}}])",
