@@ -107,14 +107,16 @@ static void describe(struct postgresql_fetch *fetch, const PGresult *result)
 	}
 }
 
-static void request_cancel(struct postgresql_fetch *fetch, enum fetch_phase phase)
+/* False: the server was slow to hear of it. */
+static bool request_cancel(struct postgresql_fetch *fetch, enum fetch_phase phase)
 {
-	postgresql_session_cancel(fetch->session);
+	bool heard = postgresql_session_cancel(fetch->session);
 	/* rows that are on their way already have to be read off before the next query: that may take a while
 	 */
 	int64_t patience_ms = phase == FETCH_CANCELLED_FULL ? fetch->session->statement_timeout_ms : 0;
 	fetch->phase = phase;
 	fetch->deadline_us = clock_monotonic_us() + (GIVE_UP_AFTER_MS + patience_ms) * 1000;
+	return heard;
 }
 
 /* Where the text of a cell starts: bytes are published without PostgreSQL's `\x`. */
@@ -232,22 +234,23 @@ static void take_result(struct postgresql_fetch *fetch, const PGresult *result)
 }
 
 /* The server ends a query at its own limit, which is the shorter one by CLIENT_TIMER_SLACK_MS: where it has
- * not said a word since, it hangs, and what it would say of the query then tells nothing of the query. */
-static bool server_hangs(const struct postgresql_fetch *fetch)
+ * not said a word since, it may hang. */
+static bool server_may_hang(const struct postgresql_fetch *fetch)
 {
 	return !fetch->own_limit &&
 	       clock_monotonic_us() - fetch->heard_us >= (int64_t)CLIENT_TIMER_SLACK_MS * 1000;
 }
 
-/* The time of the current phase is up: ask for the end of the query, then stop listening. False: give up. */
+/* The time of the current phase is up: ask for the end of the query, then stop listening. False: give up.
+ * What a server that hangs, as one does that is slow to hear of a cancel besides, says of the query when it
+ * goes on tells nothing of the query. */
 static bool deadline_passed(struct postgresql_fetch *fetch)
 {
 	if (fetch->phase != FETCH_RUNNING)
 		return false;
-	bool hangs = server_hangs(fetch);
+	bool may_hang = server_may_hang(fetch);
 	query_failed(fetch, QUERY_TIMEOUT, STR("the query was cancelled at its time limit"));
-	request_cancel(fetch, FETCH_CANCELLED_TIME);
-	return !hangs;
+	return request_cancel(fetch, FETCH_CANCELLED_TIME) || !may_hang;
 }
 
 /* Waits until libpq has a whole result. False: nobody waits any longer. */

@@ -11,6 +11,7 @@
 #define CONNECT_TIMEOUT_S "5"
 #define ANSWER_MS	  5000 /* for our own statements, besides the lock timeout */
 #define CANCEL_S	  2
+#define HEARD_WITHIN_US	  100000
 #define CANCEL_AGAIN_MS	  200
 #define IDLE_SLACK_MS	  60000
 #define WIPE_EVERY_US	  100000 /* while one transaction follows the other */
@@ -123,14 +124,15 @@ static bool await_end(pid_t pid, int end_fd)
 	return waitpid(pid, &status, 0) == pid && ended && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-void postgresql_session_cancel(struct postgresql_session *session)
+bool postgresql_session_cancel(struct postgresql_session *session)
 {
+	int64_t start_us = clock_monotonic_us();
 	int ends[2];
 	PGcancel *cancel = PQgetCancel(session->connection);
 	if (!cancel || pipe2(ends, O_CLOEXEC) != 0) {
 		PQfreeCancel(cancel);
 		session->abandoned = true;
-		return;
+		return false;
 	}
 	pid_t pid = fork();
 	if (pid == 0)
@@ -140,6 +142,7 @@ void postgresql_session_cancel(struct postgresql_session *session)
 		session->abandoned = true;
 	close(ends[0]);
 	PQfreeCancel(cancel);
+	return !session->abandoned && clock_monotonic_us() - start_us < HEARD_WITHIN_US;
 }
 
 /* --- connection --- */

@@ -80,8 +80,9 @@ err_t postgresql_session_execute(struct postgresql_session *session, const char 
 bool postgresql_session_wait(const struct postgresql_session *session, int64_t deadline_us);
 
 /* Asks the server to end the running query, and waits a moment until it has heard. A request that is not
- * heard costs the session, since it could hit a later query. */
-void postgresql_session_cancel(struct postgresql_session *session);
+ * heard costs the session, since it could hit a later query. False: it was not heard at once, as a server
+ * does that is well. */
+bool postgresql_session_cancel(struct postgresql_session *session);
 
 /* Fails with the first line of libpq's message, without the password. */
 err_t postgresql_session_fail(const struct postgresql_session *session, err_t err, const char *text,

@@ -415,6 +415,17 @@ static void each_query_has_the_whole_time(void **state)
 	engine_postgresql.end(session);
 }
 
+static pid_t postmaster_pid(void)
+{
+	char path[192], line[32] = "";
+	snprintf(path, sizeof path, "%s/data/postmaster.pid", server.dir);
+	FILE *file = fopen(path, "r");
+	assert_non_null(file);
+	assert_non_null(fgets(line, sizeof line, file));
+	fclose(file);
+	return (pid_t)strtol(line, NULL, 10);
+}
+
 /* What a server says that has slept through the time limit tells nothing of the query. */
 static void a_server_that_hangs_is_no_slow_query(void **state)
 {
@@ -422,16 +433,17 @@ static void a_server_that_hangs_is_no_slow_query(void **state)
 	for (int along = 0; along < 2; along++) {
 		tear_down(state);
 		set_up_with(500);
-		int backend = PQbackendPID(session->connection);
+		int backend = PQbackendPID(session->connection), postmaster = postmaster_pid();
 		assert_int_equal(begin(), ERR_OK);
 		if (along)
 			assert_int_equal(run_and("SELECT 1", "SELECT 2 FROM pg_sleep(0.2)", 100), ERR_OK);
 		pid_t waker = fork();
 		if (waker == 0) {
 			usleep(100000);
+			kill(postmaster, SIGSTOP);
 			kill(backend, SIGSTOP);
-			usleep(2500000);
-			_exit(kill(backend, SIGCONT));
+			usleep(2000000);
+			_exit(kill(postmaster, SIGCONT) | kill(backend, SIGCONT));
 		}
 		assert_int_equal(run("SELECT 2 FROM pg_sleep(0.2)"), ERR_TARGET_LOST);
 		assert_false(usable());
