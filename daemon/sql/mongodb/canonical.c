@@ -118,18 +118,11 @@ static void project_field(struct projection *projection, str_t path, const struc
 	} else if (!projection->switches || !is_switch(field)) {
 		projection->computes = true;
 		texts_add(form->arena, &projection->items, pair(form, path, expression(form, field)));
-	} else if (within(path, STR("_id")) && path.len > 3) {
-		projection->id_parted = true;
-		projection->includes |= field->number != 0;
-		projection->excludes |= field->number == 0;
-		texts_add(form->arena, &projection->fields, path);
-		texts_add(form->arena, &projection->items,
-			  mongodb_wrap(form->arena, field->number != 0 ? "+" : "-",
-				       mongodb_quote(path, form->arena), ""));
 	} else if (str_is(path, "_id")) {
 		projection->id_shown = field->number != 0;
 		projection->id_hidden = field->number == 0;
 	} else {
+		projection->id_parted |= within(path, STR("_id"));
 		projection->includes |= field->number != 0;
 		projection->excludes |= field->number == 0;
 		texts_add(form->arena, &projection->fields, path);

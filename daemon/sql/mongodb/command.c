@@ -283,20 +283,16 @@ static bool is_option(str_t method)
 	return STR_IS_ANY(method, "collation", "hint", "min", "max", "returnKey", "showRecordId");
 }
 
-static bool count_of_cursor(struct mongodb_command *command)
-{
-	command->verb = MONGODB_COUNT;
-	return true;
-}
-
 static bool chain_on_find(struct mongodb_reader *reader, str_t method, size_t offset,
 			  const struct mongodb_arguments *arguments, struct mongodb_command *command)
 {
 	struct mongodb_value *value = argument(arguments, 0);
 	if (command->one || command->verb != MONGODB_FIND)
 		return mongodb_fail(reader, offset, "nothing can be asked of this result");
-	if (STR_IS_ANY(method, "count", "size", "itcount"))
-		return count_of_cursor(command);
+	if (STR_IS_ANY(method, "count", "size", "itcount")) {
+		command->verb = MONGODB_COUNT;
+		return true;
+	}
 	if (!value && is_option(method))
 		value = new_document(reader->arena, arguments->offset);
 	if (!value)

@@ -264,8 +264,7 @@ static str_t plain_digits(double number, struct arena *arena)
 
 static void set_number(struct mongodb_value *value, double number, struct arena *arena)
 {
-	bool integral = fabs(number) <= 2147483647.0 && number == floor(number) && !signbit(number - 0.0);
-	integral = integral || (number == floor(number) && number < 0 && number >= -2147483648.0);
+	bool integral = number == floor(number) && number >= INT32_MIN && number <= INT32_MAX;
 	value->kind = MONGODB_NUMBER;
 	value->number = number;
 	value->type = integral ? "int" : "double";
