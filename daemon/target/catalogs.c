@@ -65,8 +65,9 @@ err_t target_catalog_compile(enum target_engine engine, str_t source, struct cat
 		return catalog_compile_sqlite(source, ret_catalog, detail);
 	case TARGET_MARIADB:
 		return catalog_compile_mysql(source, ret_catalog, detail);
+	case TARGET_MONGODB:
+		return catalog_compile_mongodb(source, ret_catalog, detail);
 	case TARGET_POSTGRESQL:
-	case TARGET_MONGODB: /* cannot be configured */
 		break;
 	}
 	return catalog_compile_postgresql(source, ret_catalog, detail);

@@ -1,6 +1,7 @@
 /*
- * Any bytes as what a catalog is compiled from: the file of --catalog, the answer of a PostgreSQL target, the
- * schema of a SQLite file. The compilers refuse or give a catalog that statements can be analysed against.
+ * Any bytes as what a catalog is compiled from: the file of --catalog, the answers of a PostgreSQL and a
+ * MongoDB target, the schema of a SQLite file. The compilers refuse or give a catalog that statements can be
+ * analysed against.
  */
 #include "sql/dialects.h"
 #include "sql/findings/analysis.h"
@@ -17,17 +18,28 @@ static const struct {
 	{ ddl_compile, SQL_POSTGRESQL },
 	{ catalog_compile_postgresql, SQL_POSTGRESQL },
 	{ catalog_compile_sqlite, SQL_SQLITE },
+	{ catalog_compile_mongodb, SQL_MONGODB },
+};
+
+static const char *const statements[] = {
+	"SELECT * FROM t, u, v WHERE t.id = u.id",
+	"SELECT t.a, f(1), nope FROM t JOIN u USING (id) WHERE t.a LIKE 'x' GROUP BY t.a",
+	"WITH x AS (SELECT * FROM v) SELECT x.* FROM x ORDER BY 1",
+	NULL,
+};
+
+static const char *const queries[] = {
+	"db.t.find({a: 1, 'a.b': 'x', 'c.0.d': {$gt: 5}}, {a: 1}).sort({c: 1})",
+	"db.t.aggregate([{$lookup: {from: 'u', localField: 'a', foreignField: 'b', as: 'c'}}, {$unwind: "
+	"'$c'}, {$group: {_id: '$c.d.e', n: {$sum: '$a.b'}}}, {$sort: {nope: 1}}])",
+	NULL,
 };
 
 static void analyse(const struct catalog *catalog, enum sql_dialect dialect, struct arena *arena)
 {
-	static const char *const statements[] = {
-		"SELECT * FROM t, u, v WHERE t.id = u.id",
-		"SELECT t.a, f(1), nope FROM t JOIN u USING (id) WHERE t.a LIKE 'x' GROUP BY t.a",
-		"WITH x AS (SELECT * FROM v) SELECT x.* FROM x ORDER BY 1",
-	};
-	for (size_t i = 0; i < sizeof statements / sizeof statements[0]; i++) {
-		struct sql_request request = { .sql = str_from(statements[i]),
+	const char *const *texts = dialect == SQL_MONGODB ? queries : statements;
+	for (size_t i = 0; texts[i]; i++) {
+		struct sql_request request = { .sql = str_from(texts[i]),
 					       .dialect = dialect,
 					       .target_named = true,
 					       .catalog = catalog };

@@ -269,6 +269,7 @@ unit_test(sql/spider LONG COVERS sql/dialects)
 unit_test(sql/threads THREADS COVERS sql/dialects)
 
 unit_test(sql/catalog/catalog COVERS sql/catalog/*)
+unit_test(sql/catalog/catalog_mongodb COVERS sql/catalog/mongodb)
 unit_test(sql/catalog/catalog_mysql COVERS sql/catalog/mysql sql/catalog/mysql_names)
 unit_test(sql/catalog/catalog_server COVERS sql/catalog/builtin sql/catalog/postgresql WITH PkgConfig::PQ)
 

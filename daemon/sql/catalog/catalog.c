@@ -27,6 +27,11 @@ const char *catalog_digest(const struct catalog *catalog)
 	return catalog->digest;
 }
 
+size_t catalog_sample_size(const struct catalog *catalog)
+{
+	return catalog->sample_size;
+}
+
 enum sql_dialect catalog_dialect(const struct catalog *catalog)
 {
 	return catalog->dialect;

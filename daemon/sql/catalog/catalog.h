@@ -20,6 +20,20 @@ err_t catalog_compile_sqlite(str_t json, struct catalog **ret_catalog, struct er
  * in it. */
 err_t catalog_compile_mysql(str_t text, struct catalog **ret_catalog, struct err_detail *detail);
 
+/*
+ * Compiles what a target of MongoDB says of its database, one JSON document a line. The first line:
+ *
+ *   {"format": 1, "database": "shop", "sample_size": 1000}
+ *
+ * Each further one is a collection: its name ("collection"), its "kind" (collection, view, timeseries), how
+ * many documents were looked at ("sampled") and whether these are all of them ("complete"); the "fields" that
+ * they have, each with its "path", its "types" by the aliases of $type, those in its arrays ("elements"), and
+ * "open" where more may be below it than are listed; the "validator" in relaxed Extended JSON, with
+ * "validation_action" and "validation_level", where there is one. Nothing of fields is known of a collection
+ * of which no document was looked at, but what its validator says. Members of other names are passed over.
+ */
+err_t catalog_compile_mongodb(str_t text, struct catalog **ret_catalog, struct err_detail *detail);
+
 /* Runs a definition, or another statement, in a database of SQLite's, within bounds. One that the library
  * refuses (a virtual table of a module that is not here, the library's own tables) leaves its relation out.
  */
@@ -48,6 +62,9 @@ uint64_t catalog_serial(const struct catalog *catalog);
 const char *catalog_digest(const struct catalog *catalog);
 
 enum sql_dialect catalog_dialect(const struct catalog *catalog);
+
+/* How many rows of a relation were looked at, at most, to know its columns; 0: they are known without. */
+size_t catalog_sample_size(const struct catalog *catalog);
 
 /* When the content was read from the target (wall clock, ms); set once by the owner before sharing. */
 void catalog_set_read_at_ms(struct catalog *catalog, int64_t wall_ms);

@@ -4,6 +4,10 @@
  * constant time. Pure; any thread that holds a reference to the catalog.
  *
  * Types, operators and casts are known of PostgreSQL alone; catalogs of other dialects have none.
+ *
+ * The relations of MongoDB are collections, and their columns the fields of the documents, those within
+ * others by their dotted paths ("items.price", also where items is an array of documents), in order of the
+ * bytes.
  */
 #pragma once
 
@@ -60,6 +64,27 @@ struct catalog_type {
 	size_t labels_count;
 };
 
+/* Types of BSON, each a bit of a set. */
+enum catalog_bson {
+	CATALOG_INT = 1 << 0,
+	CATALOG_LONG = 1 << 1,
+	CATALOG_DOUBLE = 1 << 2,
+	CATALOG_DECIMAL = 1 << 3,
+	CATALOG_STRING = 1 << 4,
+	CATALOG_BOOL = 1 << 5,
+	CATALOG_DATE = 1 << 6,
+	CATALOG_TIMESTAMP = 1 << 7,
+	CATALOG_OBJECT_ID = 1 << 8,
+	CATALOG_OBJECT = 1 << 9,
+	CATALOG_BIN_DATA = 1 << 10,
+	CATALOG_REGEX = 1 << 11,
+	CATALOG_NULL = 1 << 12,
+	CATALOG_OTHER = 1 << 13, /* of which nothing is claimed */
+	CATALOG_ARRAY = 1 << 14,
+};
+
+#define CATALOG_NUMBER (CATALOG_INT | CATALOG_LONG | CATALOG_DOUBLE | CATALOG_DECIMAL)
+
 struct catalog_column {
 	str_t name;
 	str_t type; /* as the engine writes it, e.g. "integer", "character varying", "text[]"; a domain's base
@@ -68,6 +93,12 @@ struct catalog_column {
 	type_id value_type;	     /* a domain stays one */
 	bool not_null;
 	bool is_key; /* of the primary key, by which PostgreSQL accepts other columns as grouped */
+	/* of MongoDB's alone: */
+	unsigned holds;	   /* the types of its values, a set of enum catalog_bson; 0: not known */
+	unsigned elements; /* likewise, of those in its arrays */
+	bool holds_only;   /* … and no others: all documents were read, or the server takes no others */
+	bool is_open;	   /* the fields below it are not all known */
+	bool is_closed;	   /* the server takes no others below it than those that are known */
 };
 
 /* A primary key, unique constraint or unique index over plain columns, of all rows. */
@@ -100,6 +131,8 @@ struct catalog_relation {
 	bool is_view;	/* also a materialized one */
 	bool is_system; /* of pg_catalog or information_schema (PostgreSQL) */
 	bool is_open;	/* its columns are not (all) known */
+	bool is_closed; /* MongoDB: the server takes no other fields in its documents, those within them apart
+			 */
 	bool is_public; /* PUBLIC may read it */
 	bool may_read;	/* the role that the catalog was read with has SELECT on it, or on some of its columns
 			 */

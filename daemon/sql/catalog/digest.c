@@ -39,6 +39,18 @@ static void write_columns(struct buf *buf, const struct catalog_column *columns,
 	}
 }
 
+/* What the catalogs of MongoDB alone have. */
+static void write_fields(struct buf *buf, const struct catalog_relation *relation)
+{
+	WRITE_FLAGS(buf, relation->is_closed);
+	for (size_t i = 0; i < relation->columns_count; i++) {
+		const struct catalog_column *column = &relation->columns[i];
+		buf_append_u32(buf, column->holds);
+		buf_append_u32(buf, column->elements);
+		WRITE_FLAGS(buf, column->holds_only, column->is_open, column->is_closed);
+	}
+}
+
 static void write_relation(struct buf *buf, const struct catalog_relation *relation)
 {
 	write_text(buf, relation->schema);
@@ -140,6 +152,9 @@ static void write_part(struct buf *buf, const struct catalog *catalog, bool syst
 	WRITE_ALL(buf, write_type, catalog->types, catalog->types_count, all || item->is_system == system);
 	WRITE_ALL(buf, write_relation, catalog->relations, catalog->relations_count,
 		  all || item->is_system == system);
+	if (catalog->dialect == SQL_MONGODB)
+		WRITE_ALL(buf, write_fields, catalog->relations, catalog->relations_count,
+			  all || item->is_system == system);
 	WRITE_ALL(buf, write_function, catalog->functions, catalog->functions_count,
 		  all || item->is_system == system);
 	WRITE_ALL(buf, write_operator, catalog->operators, catalog->operators_count,

@@ -60,6 +60,7 @@ struct catalog {
 	size_t warnings_count;
 	size_t warnings_capacity;
 	int64_t read_at_ms;
+	size_t sample_size; /* 0: no sample */
 	str_t source;
 	char digest[DIGEST_HEX_SIZE];
 	unsigned char system_digest[DIGEST_BYTES]; /* of the system's own objects */
