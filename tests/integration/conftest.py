@@ -19,7 +19,7 @@ import recount  # noqa: E402
 import wire  # noqa: E402
 from daemon import Daemon  # noqa: E402
 from judge_server import Judge  # noqa: E402
-from servers import Kafka, Postgres, Unavailable  # noqa: E402
+from servers import Kafka, MongoDB, Postgres, Unavailable  # noqa: E402
 
 EXIT_SKIPPED = 77  # what ctest takes for "skipped"
 
@@ -61,6 +61,13 @@ def postgres(early_postgres):
     server = required(early_postgres.result)
     server.new_database("shop", events.SHOP)
     server.execute("CREATE ROLE assayd LOGIN")
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def mongodb():
+    server = required(MongoDB)
     yield server
     server.stop()
 

@@ -1,4 +1,4 @@
-# What the private servers of the tests have in common; sourced by kafka.sh, mariadb.sh and postgres.sh. A server is
+# What the private servers of the tests have in common; sourced by kafka.sh, mariadb.sh, mongodb.sh and others. A server is
 # named by its folder and goes away with its owner.
 
 self=$(readlink -f "${BASH_SOURCE[1]}")

@@ -1,4 +1,4 @@
-"""Real servers for the suites: Kafka and PostgreSQL, each started by its script beside this file."""
+"""Real servers for the suites: Kafka, PostgreSQL and one for MongoDB's protocol, each started by its script beside this file."""
 
 import hashlib
 import os
@@ -9,6 +9,7 @@ import time
 
 import confluent_kafka
 import psycopg2
+import pymongo
 from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic
 
 from kafka_protocol import Connection, compact, text
@@ -92,6 +93,20 @@ class Postgres(Server):
         self.execute(f'CREATE DATABASE "{name}"')
         if script:
             self.execute(script, name)
+
+
+class MongoDB(Server):
+    """A server for MongoDB's protocol, in memory: mongodb/mongodb.sh says what it has not. Nobody logs in there."""
+
+    def __init__(self):
+        super().__init__("mongodb/mongodb.sh")
+        self.port = int(self.facts["port"])
+        self.pid = int(self.facts["pid"])
+        self.uri = f"mongodb://127.0.0.1:{self.port}"
+
+    def connect(self):
+        """A client, which the caller closes."""
+        return pymongo.MongoClient(self.uri, serverSelectionTimeoutMS=60000)
 
 
 class Kafka(Server):
