@@ -229,8 +229,9 @@ static void check_condition(struct mongodb_check *check, const struct mongodb_va
 
 void mongodb_check_filter(struct mongodb_check *check, const struct mongodb_value *filter)
 {
-	if (!mongodb_is_document(filter)) {
+	if (!mongodb_is_document(filter)) { /* a string is code to old shells */
 		mongodb_invalid(check, DIAG_INVALID_TYPE, filter, "is no document of conditions");
+		violations_doubt(check->violations, "a filter is no document");
 		return;
 	}
 	for (const struct mongodb_value *member = filter->first; member; member = member->next) {

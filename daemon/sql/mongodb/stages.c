@@ -418,6 +418,7 @@ void mongodb_check_pipeline(struct mongodb_check *check, const struct mongodb_va
 	unsigned unwinds = 0;
 	if (!mongodb_is_array(pipeline)) {
 		mongodb_invalid(check, DIAG_INVALID_TYPE, pipeline, "is no array of stages");
+		violations_doubt(check->violations, "a pipeline is no array of stages");
 		return;
 	}
 	check->pipelines++;
@@ -425,6 +426,7 @@ void mongodb_check_pipeline(struct mongodb_check *check, const struct mongodb_va
 		if (!mongodb_is_document(stage) || stage->count != 1) {
 			mongodb_invalid(check, DIAG_INVALID_USE, stage,
 					"is no stage: a document of one field");
+			violations_doubt(check->violations, "a stage is no document of one field");
 			continue;
 		}
 		check_stage(check, stage->first, outermost);

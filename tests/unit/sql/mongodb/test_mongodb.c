@@ -414,6 +414,13 @@ static void is_not_led_astray(void **state)
 		"db.a.aggregate([{$project: {x: {$range: [0, {$literal: 2000000000}]}}}, {$limit: 1}])",
 		"db.a.aggregate([{$project: {x: {$range: [{$add: [-2000000000, 1]}, 0]}}}, {$limit: 1}])",
 		"db.a.find({a: 010}).limit(1)",
+		"db.a.find('this.a').limit(1)",
+		"db.a.findOne({$or: ['this.a']})",
+		"db.a.aggregate('[]')",
+		"db.a.aggregate(['$out'])",
+		"db.a.aggregate([['$out', 'b']])",
+		"db.a.aggregate([{$limit: 1}], [{$out: 'b'}])",
+		"db.a.find({}, {}, 5).limit(1)",
 	};
 	(void)state;
 	for (size_t i = 0; i < COUNT_OF(texts); i++)
