@@ -103,7 +103,8 @@ static bool is_part(str_t key)
 			  "$timestamp", "$regularExpression", "$minKey", "$maxKey");
 }
 
-/* What stands in $literal is a value, whatever it looks like. */
+/* In $literal as well: what stands there is a value in an expression alone, and a pipeline or a filter where
+ * a stage has its own names. */
 static void refuse_all(struct mongodb_check *check, const struct mongodb_value *value)
 {
 	static const char roles[] = "$$USER_ROLES";
@@ -120,8 +121,7 @@ static void refuse_all(struct mongodb_check *check, const struct mongodb_value *
 				violations_doubt(check->violations, "\"" STR_FMT "\" is not known",
 						 STR_ARG(child->key));
 		}
-		if (!str_present(child->key) || !STR_IS_ANY(child->key, "$literal", "$const"))
-			refuse_all(check, child);
+		refuse_all(check, child);
 	}
 }
 

@@ -421,6 +421,11 @@ static void is_not_led_astray(void **state)
 		"db.a.aggregate([['$out', 'b']])",
 		"db.a.aggregate([{$limit: 1}], [{$out: 'b'}])",
 		"db.a.find({}, {}, 5).limit(1)",
+		"db.a.aggregate([{$facet: {$literal: [{$out: 'b'}]}}])",
+		"db.a.aggregate([{$facet: {'$const': [{$merge: 'b'}]}}])",
+		"db.a.find({$literal: {$where: '1'}}).limit(1)",
+		"db.a.find({}, {$literal: {x: {$function: {}}}}).limit(1)",
+		"db.a.aggregate([{$project: {x: {$literal: {$out: 'b'}}}}, {$limit: 1}])",
 	};
 	(void)state;
 	for (size_t i = 0; i < COUNT_OF(texts); i++)
@@ -481,7 +486,8 @@ static void takes_data_for_data(void **state)
 		"db.a.find({a: '$out', b: \"db.b.drop()\"}).limit(1)",
 		"db.a.find({a: '{$where: 1}'}).limit(1)",
 		"db.a.find({/* {$out: 1} */ a: 1}).limit(1)",
-		"db.a.aggregate([{$project: {x: {$literal: {$out: 'b', $function: 1}}}}, {$limit: 1}])",
+		"db.a.aggregate([{$project: {x: {$literal: '$out'}, y: {$literal: {out: 'b'}}}}, {$limit: "
+		"1}])",
 		"db.a.find({out: 1, where: 2, 'a.out': 3}).limit(1)",
 		"db.drop.find({remove: 1}).limit(1)",
 		"db.systems.find({}).limit(1)",
