@@ -130,6 +130,10 @@ static void refuse_all(struct mongodb_check *check, const struct mongodb_value *
 static void check_options(struct mongodb_check *check, const struct mongodb_command *command)
 {
 	const struct mongodb_value *options = command->options;
+	if (command->stray) {
+		mongodb_invalid(check, DIAG_INVALID_TYPE, command->stray, "is no document of options");
+		violations_doubt(check->violations, "options are no document");
+	}
 	for (const struct mongodb_value *option = options ? options->first : NULL; option;
 	     option = option->next) {
 		if (mongodb_knows_option(command->options_of, option->key))

@@ -199,18 +199,17 @@ static bool takes_at_most(struct mongodb_reader *reader, const struct mongodb_ar
 	       mongodb_fail(reader, arguments->offset, "the method takes fewer arguments");
 }
 
-static bool set_options(struct mongodb_reader *reader, struct mongodb_command *command,
-			const struct mongodb_value *options)
+static void set_options(struct mongodb_command *command, const struct mongodb_value *options,
+			struct arena *arena)
 {
+	struct mongodb_value *value = mongodb_is_document(options) ? options->first : NULL;
 	if (options && !mongodb_is_document(options))
-		return mongodb_fail(reader, options->offset, "options are a document");
-	struct mongodb_value *value = options ? options->first : NULL;
+		command->stray = options;
 	while (value) {
 		struct mongodb_value *next = value->next;
-		set_option(command, value, true, reader->arena);
+		set_option(command, value, true, arena);
 		value = next;
 	}
-	return true;
 }
 
 /* An array of stages, or the stages themselves. */
@@ -220,8 +219,8 @@ static bool take_stages(struct mongodb_reader *reader, const struct mongodb_argu
 	struct mongodb_value *first = arguments->first;
 	if (mongodb_is_array(first)) {
 		command->pipeline = first;
-		return takes_at_most(reader, arguments, 2) &&
-		       set_options(reader, command, argument(arguments, 1));
+		set_options(command, argument(arguments, 1), reader->arena);
+		return takes_at_most(reader, arguments, 2);
 	}
 	struct mongodb_value *stages = new_document(reader->arena, arguments->offset);
 	stages->kind = MONGODB_ARRAY;
@@ -239,19 +238,19 @@ static bool take_arguments(struct mongodb_reader *reader, const struct mongodb_a
 	case MONGODB_FIND:
 		command->filter = argument(arguments, 0);
 		command->projection = argument(arguments, 1);
-		return takes_at_most(reader, arguments, 3) &&
-		       set_options(reader, command, argument(arguments, 2));
+		set_options(command, argument(arguments, 2), reader->arena);
+		return takes_at_most(reader, arguments, 3);
 	case MONGODB_AGGREGATE:
 		return take_stages(reader, arguments, command);
 	case MONGODB_COUNT:
 		command->filter = command->estimated ? NULL : argument(arguments, 0);
-		return takes_at_most(reader, arguments, command->estimated ? 1 : 2) &&
-		       set_options(reader, command, argument(arguments, command->estimated ? 0 : 1));
+		set_options(command, argument(arguments, command->estimated ? 0 : 1), reader->arena);
+		return takes_at_most(reader, arguments, command->estimated ? 1 : 2);
 	case MONGODB_DISTINCT:
 		command->key = argument(arguments, 0);
 		command->filter = argument(arguments, 1);
-		return takes_at_most(reader, arguments, 3) &&
-		       set_options(reader, command, argument(arguments, 2));
+		set_options(command, argument(arguments, 2), reader->arena);
+		return takes_at_most(reader, arguments, 3);
 	case MONGODB_WRITE:
 	default:
 		return true;

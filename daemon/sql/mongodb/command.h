@@ -29,6 +29,7 @@ struct mongodb_command {
 	struct mongodb_value *key;					 /* of distinct: a string */
 	struct mongodb_value *options;	   /* what else is asked for: a document */
 	enum mongodb_verb options_of;	   /* whose they are: of a find whose documents are counted, find's */
+	const struct mongodb_value *stray; /* what stands for options and is no document; NULL: nothing */
 	const struct mongodb_value *twice; /* what was asked for twice; NULL: nothing */
 };
 
