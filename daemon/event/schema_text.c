@@ -48,7 +48,8 @@ static const struct catalog_relation *find_any_case(const struct catalog *catalo
 
 static const struct catalog_relation *find(const struct catalog *catalog, str_t table)
 {
-	const char *dot = memchr(table.ptr, '.', table.len);
+	bool qualified = catalog_dialect(catalog) != SQL_MONGODB; /* where a dot is a part of a name */
+	const char *dot = qualified ? memchr(table.ptr, '.', table.len) : NULL;
 	str_t schema = dot ? (str_t){ table.ptr, (size_t)(dot - table.ptr) } : STR_NONE;
 	str_t name = dot ? (str_t){ dot + 1, table.len - schema.len - 1 } : table;
 	const struct catalog_relation *found =

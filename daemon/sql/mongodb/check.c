@@ -34,8 +34,7 @@ void mongodb_unknown_operator(struct mongodb_check *check, const struct mongodb_
 		violations_doubt(check->violations, "\"" STR_FMT "\" is not known", STR_ARG(value->key));
 }
 
-/* Collections of the server's own, and of those what tells of users and of what others do. */
-static bool is_systems(str_t name)
+bool mongodb_is_systems(str_t name)
 {
 	static const char *const parts[] = { "system", "oplog", "startup_log" };
 	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
@@ -55,7 +54,7 @@ void mongodb_check_collection(struct mongodb_check *check, str_t name, size_t of
 		violations_doubt(check->violations, "no collection has such a name");
 		return;
 	}
-	if (is_systems(name))
+	if (mongodb_is_systems(name))
 		violations_add(check->violations, VIOLATION_SYSTEM_CATALOG, (int64_t)offset,
 			       "collection \"" STR_FMT "\" is the server's own", STR_ARG(name));
 	texts_add(check->arena, &check->collections, identifier_lower(name, check->arena));

@@ -50,6 +50,9 @@ void mongodb_check_pattern(struct mongodb_check *check, str_t pattern, size_t of
 /* A collection that is read, by the name at `offset`. */
 void mongodb_check_collection(struct mongodb_check *check, str_t name, size_t offset);
 
+/* Whether that is a collection of the server's own, among them what tells of users and of what others do. */
+bool mongodb_is_systems(str_t name);
+
 /* The name of an operator that nobody knows, or not there: what it does is not known either. */
 void mongodb_unknown_operator(struct mongodb_check *check, const struct mongodb_value *value, char place,
 			      const char *what);

@@ -3,6 +3,7 @@
 #include "sql/findings/front_end.h"
 #include "sql/mongodb/canonical.h"
 #include "sql/mongodb/check.h"
+#include "sql/mongodb/resolve.h"
 #include "sql/mongodb/unparsed.h"
 
 static void report_failure(const struct mongodb_reader *reader, bool more, str_t text,
@@ -22,11 +23,17 @@ static void report_failure(const struct mongodb_reader *reader, bool more, str_t
 	mongodb_unparsed(text, reader->failure, violations);
 }
 
-static void check(const struct mongodb_command *command, struct arena *arena, struct diagnostics *diagnostics,
-		  struct violations *violations, struct sql_analysis *analysis)
+static void check(const struct mongodb_command *command, const struct sql_request *request,
+		  struct arena *arena, struct diagnostics *diagnostics, struct violations *violations,
+		  struct sql_analysis *analysis)
 {
 	struct mongodb_check check = { .arena = arena, .diagnostics = diagnostics, .violations = violations };
 	mongodb_check_command(&check, command);
+	/* A target of another dialect has a catalog, too. */
+	bool has_catalog = request->catalog && catalog_dialect(request->catalog) == SQL_MONGODB;
+	if (has_catalog)
+		mongodb_resolve(command, request->catalog, arena, diagnostics);
+	analysis->names_resolved = has_catalog;
 	texts_unique(&check.collections);
 	analysis->tables = check.collections.items;
 	analysis->tables_count = check.collections.count;
@@ -62,7 +69,7 @@ void sql_analyse_mongodb(const struct sql_request *request, struct arena *arena,
 			       STR_FMT " is none of find, aggregate, count and distinct",
 			       STR_ARG(command.word));
 	else
-		check(&command, arena, &diagnostics, &violations, ret_analysis);
+		check(&command, request, arena, &diagnostics, &violations, ret_analysis);
 	ret_analysis->diagnostics = diagnostics.items;
 	ret_analysis->diagnostics_count = diagnostics.count;
 	violations_end(&violations, request, ret_analysis);

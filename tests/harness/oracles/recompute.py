@@ -31,7 +31,7 @@ NOT_REFUSED = {"markdown_fence", "missing_required"}
 ERROR_CODES = """syntax_error markdown_fence unknown_table unknown_column ambiguous_column unknown_function unknown_type duplicate_alias
 invalid_join ungrouped_column invalid_type invalid_literal invalid_aggregate invalid_window invalid_set_function invalid_subquery
 invalid_set_operation invalid_recursion invalid_alias_list invalid_order invalid_use missing_required""".split()
-WARNING_CODES = ["type_mismatch", "risky_pattern", "missing_limit", "catalog_unavailable"]
+WARNING_CODES = ["unknown_field", "type_mismatch", "risky_pattern", "missing_limit", "catalog_unavailable"]
 VIOLATIONS = """multiple_statements not_a_read data_modifying_cte select_into row_locking dangerous_function volatile_function system_catalog
 file_access network_access time_based resource_bomb injection_pattern too_deep too_long unanalysable""".split()
 STATUSES = ["COMPARED", "UNSAFE", "INVALID", "EXECUTION_FAILED", "TIMEOUT", "GROUND_TRUTH_FAILED", "UNAVAILABLE"]

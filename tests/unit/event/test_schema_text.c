@@ -53,6 +53,25 @@ static void test_tables(void **state)
 	catalog_unref(catalog);
 }
 
+static void test_collections(void **state)
+{
+	static const char lines[] = "{\"format\":1,\"database\":\"shop\",\"sample_size\":9}\n"
+				    "{\"collection\":\"Log.entries\",\"kind\":\"collection\",\"sampled\":9,"
+				    "\"complete\":true,\"fields\":["
+				    "{\"path\":\"_id\",\"types\":[\"objectId\"]},{\"path\":\"tags\","
+				    "\"types\":[\"array\"],\"elements\":["
+				    "\"string\"]},{\"path\":\"a.b\",\"types\":[\"int\",\"long\"]}]}";
+	const str_t tables[] = { STR("log.entries") };
+	struct catalog *catalog = NULL;
+	struct err_detail detail;
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	assert_int_equal(catalog_compile_mongodb(str_from(lines), &catalog, &detail), ERR_OK);
+	assert_string_equal(schema_text(catalog, tables, 1, arena).ptr,
+			    "log.entries (_id objectId key, a, a.b int|long, tags array of string)");
+	catalog_unref(catalog);
+}
+
 static void test_bound(void **state)
 {
 	(void)state;
@@ -76,6 +95,7 @@ static void test_bound(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_tables), cmocka_unit_test(test_bound) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_tables), cmocka_unit_test(test_collections),
+					    cmocka_unit_test(test_bound) };
 	return cmocka_run_group_tests_name("schema_text", tests, NULL, NULL);
 }
