@@ -25,6 +25,7 @@ unit_test(common/utf8 COVERS common/utf8)
 unit_test(address/addresses
   COVERS address/base_url address/brokers address/host_port address/libpq_dsn address/server_hint)
 unit_test(address/mariadb_dsn COVERS address/mariadb_dsn)
+unit_test(address/mongodb_dsn COVERS address/mongodb_dsn)
 
 unit_test(audit/archive/archive THREADS WAITS COVERS audit/archive/* WITH harness_database_server assayd_audit_archive)
 unit_test(audit/checkpoint COVERS audit/checkpoint)
