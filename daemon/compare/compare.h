@@ -65,6 +65,8 @@ struct compare_options {
 	bool all_keys_visible; /* no sort key had to be left out */
 	bool keys_any_case;    /* the database may sort texts without regard to case: such keys tie, which
 				  is reported */
+	bool keys_exact;       /* the database tells texts and times apart by their bytes: such keys tie only
+				  where they are the same */
 	const struct compare_whole *whole; /* that the truth fits (compare_whole_fit), or NULL */
 	/* Without `whole`: rows at a cut through a tie whose sort keys are the truth's are believed to tie,
 	 * which is reported. */

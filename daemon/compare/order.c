@@ -64,7 +64,9 @@ static bool is_certain(enum cell_class type)
 
 static bool key_certain(const struct compare_order *order, size_t key)
 {
-	return is_certain(keyed_set(order)->columns[order->options->order_keys[key].column].type);
+	enum cell_class type = keyed_set(order)->columns[order->options->order_keys[key].column].type;
+	bool by_bytes = type == CELL_TEXT || type == CELL_TIMESTAMP_TZ || type == CELL_BYTES;
+	return is_certain(type) || (order->options->keys_exact && by_bytes);
 }
 
 bool compare_ties_certain(const struct compare_order *order)

@@ -3,6 +3,7 @@
 #include "common/buf.h"
 #include "sql/dialects.h"
 #include "sql/lex/scan.h"
+#include "sql/mongodb_sort_keys.h"
 
 #define KEYS_MAX 16
 
@@ -399,12 +400,35 @@ static bool take_cut_off(const struct sql_request *request, const struct sql_ana
 	return true;
 }
 
+static bool show_documents(const struct sql_request *request, const struct sql_analysis *analysis,
+			   struct arena *arena, struct sort_keys *ret_keys)
+{
+	struct sort_keys shown;
+	struct sql_analysis again;
+	bool done = mongodb_sort_keys(analysis, arena, &shown) && is_safe(request, shown.sql, arena, &again);
+	if (done)
+		*ret_keys = shown;
+	return done;
+}
+
+/* The text of a pipeline ends with the brackets of the list and the call. */
+str_t sort_keys_limit(const struct sort_keys *keys, int64_t rows, struct arena *arena)
+{
+	static const char end[] = "])";
+	if (!keys->documents)
+		return arena_printf(arena, STR_FMT "\nLIMIT %lld", STR_ARG(keys->sql), (long long)rows);
+	return arena_printf(arena, "%.*s{$limit:%lld}%s", (int)(keys->sql.len - strlen(end)), keys->sql.ptr,
+			    (long long)rows, end);
+}
+
 bool sort_keys_show(const struct sql_request *request, const struct sql_analysis *analysis,
 		    struct arena *arena, struct sort_keys *ret_keys)
 {
 	struct sort_keys shown = { .keys_count = analysis->order_keys_count };
 	if (!analysis->valid || analysis->verdict != SQL_SAFE)
 		return false;
+	if (request->dialect == SQL_MONGODB)
+		return show_documents(request, analysis, arena, ret_keys);
 	if (!analysis->ordered && analysis->limited)
 		return take_cut_off(request, analysis, arena, ret_keys);
 	if (!analysis->ordered || shown.keys_count == 0)

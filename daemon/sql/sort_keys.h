@@ -22,8 +22,16 @@ struct sort_keys {
 	size_t added;			  /* columns at the end */
 	const struct sql_order_key *keys; /* all of the statement's; none is hidden */
 	size_t keys_count;
+	bool documents; /* of MongoDB: how many columns there are only the result tells, and those of `keys`
+			   are counted from the first added one on */
 	struct sort_cut cut; /* of the statement; where it is known, `sql` is without it */
 };
+
+/* What the names of added columns begin with where columns have names of ours; they stand last. */
+#define SORT_KEY_FIELD "assayd_sort_key_"
+
+/* The statement with that many rows at most, in the arena. */
+str_t sort_keys_limit(const struct sort_keys *keys, int64_t rows, struct arena *arena);
 
 /* `analysis` is that of `request`. A statement without hidden keys and a cut is left as it is; one that is
  * not ordered but limited has no keys, and `sql` is without its cut, which is known. False: there are neither

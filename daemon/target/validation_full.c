@@ -40,12 +40,12 @@ static bool show_keys(const struct validation_truth *truth, struct arena *arena,
 		return false;
 	str_t sql = shown->sql;
 	if (shown->cut.known && shown->cut.limit >= 0)
-		sql = arena_printf(arena, STR_FMT "\nLIMIT %lld", STR_ARG(sql), (long long)shown->cut.limit);
+		sql = sort_keys_limit(shown, shown->cut.limit, arena);
 	if (shown->cut.known && shown->cut.offset > 0)
 		return false;
 	query->sql = sql;
 	query->added = shown->added;
-	validation_set_keys(shown->keys, shown->keys_count, arena, options);
+	validation_set_shown_keys(shown, query->fetched->columns_count, arena, options);
 	return true;
 }
 

@@ -57,6 +57,10 @@ void validation_take_doubt(struct validation *validation, size_t index, enum val
 void validation_set_keys(const struct sql_order_key *keys, size_t count, struct arena *arena,
 			 struct compare_options *options);
 
+/* As that, of a statement that shows its keys behind `columns` columns of its own. */
+void validation_set_shown_keys(const struct sort_keys *shown, size_t columns, struct arena *arena,
+			       struct compare_options *options);
+
 /* How results are compared with a truth. */
 struct compare_options validation_options(const struct validation *validation,
 					  const struct validation_truth *truth, struct arena *arena);

@@ -1,13 +1,5 @@
 #include "target/validation_ties.h"
 
-/* A statement that tells which rows of the truth, and of what it was cut from, tie. */
-struct tie_query {
-	str_t sql;
-	size_t added; /* columns at the end that the truth does not return */
-	const struct sql_order_key *keys;
-	size_t keys_count;
-};
-
 static bool may_change(const struct validation_truth *truth, const struct compare_verdict *verdict)
 {
 	return str_present(truth->shown.sql) && verdict->schema_match && verdict->row_count_match &&
@@ -25,25 +17,23 @@ static bool ties_may_decide(const struct validation_truth *truth, const struct c
 /* Whether that depends on what the database takes for the same key. */
 static bool rank_may_decide(const struct validation_truth *truth, const struct compare_verdict *verdict)
 {
-	return may_change(truth, verdict) && truth->shown.keys_count > 0 &&
+	return may_change(truth, verdict) && truth->shown.keys_count > 0 && !truth->shown.documents &&
 	       (verdict->loose_tie || (verdict->content_match_rate < 1 && !verdict->ties_certain));
 }
 
 str_t validation_whole_query(const struct validation *validation, const struct sort_keys *shown,
 			     struct arena *arena)
 {
-	return arena_printf(arena, STR_FMT "\nLIMIT %lld", STR_ARG(shown->sql),
-			    (long long)validation->settings->target.max_rows + 1);
+	return sort_keys_limit(shown, validation->settings->target.max_rows + 1, arena);
 }
 
 /* Returns what the truth was cut from, as far as it is fetched, with the keys. */
-static struct tie_query query_with_keys(const struct validation *validation,
+static struct sort_keys query_with_keys(const struct validation *validation,
 					const struct validation_truth *truth, struct arena *arena)
 {
-	const struct sort_keys *shown = &truth->shown;
-	struct tie_query query = { shown->sql, shown->added, shown->keys, shown->keys_count };
-	if (shown->cut.known && (shown->cut.limit >= 0 || shown->cut.offset > 0))
-		query.sql = validation_whole_query(validation, shown, arena);
+	struct sort_keys query = truth->shown;
+	if (query.cut.known && (query.cut.limit >= 0 || query.cut.offset > 0))
+		query.sql = validation_whole_query(validation, &truth->shown, arena);
 	return query;
 }
 
@@ -96,7 +86,7 @@ static bool tie_beyond_seen(const struct validation_truth *asked, const struct r
 
 /* Judges anew by what the truth was cut from. Without a limit that is known, the cut is still in it. */
 static void judge_by_whole(struct validation *validation, const struct validation_truth *asked,
-			   const struct tie_query *query, const struct result_set *truth,
+			   const struct sort_keys *query, const struct result_set *truth,
 			   const struct result_set *keyed, struct arena *arena,
 			   struct compare_verdict *verdict)
 {
@@ -106,7 +96,7 @@ static void judge_by_whole(struct validation *validation, const struct validatio
 	struct compare_whole whole = { &rows, keyed, options.offset };
 	rows.columns = truth->columns; /* classes may follow from the values */
 	options.limited = options.limit > 0;
-	validation_set_keys(query->keys, query->keys_count, arena, &options);
+	validation_set_shown_keys(query, rows.columns_count, arena, &options);
 	struct compare_part part;
 	str_t missing;
 	enum compare_fit fit = compare_whole_fit(truth, &options, &whole, arena);
@@ -124,7 +114,7 @@ static void judge_by_whole(struct validation *validation, const struct validatio
 }
 
 /* The truth runs once more with what tells its ties and without its cut. Nothing changes when that fails. */
-static err_t compare_with_whole(struct validation *validation, size_t index, const struct tie_query *query,
+static err_t compare_with_whole(struct validation *validation, size_t index, const struct sort_keys *query,
 				const struct result_set *truth, struct arena *arena,
 				struct compare_verdict *verdict, struct err_detail *detail)
 {
@@ -142,7 +132,7 @@ err_t validation_settle_ties(struct validation *validation, size_t index, const 
 			     struct arena *arena, struct compare_verdict *verdict, struct err_detail *detail)
 {
 	const struct validation_truth *asked = &validation->request->truths[index];
-	struct tie_query query;
+	struct sort_keys query;
 	struct sql_order_key rank;
 	err_t err = ERR_OK;
 	validation->ties_settled = false;
@@ -152,9 +142,11 @@ err_t validation_settle_ties(struct validation *validation, size_t index, const 
 	}
 	if (!err && validation->engine->usable(*validation->session) && rank_may_decide(asked, verdict)) {
 		rank = (struct sql_order_key){ .column = (int)truth->columns_count };
-		query = (struct tie_query){ validation_rank_query(validation, &asked->shown,
-								  truth->columns_count, arena),
-					    1, &rank, 1 };
+		query = (struct sort_keys){ .sql = validation_rank_query(validation, &asked->shown,
+									 truth->columns_count, arena),
+					    .added = 1,
+					    .keys = &rank,
+					    .keys_count = 1 };
 		err = compare_with_whole(validation, index, &query, truth, arena, verdict, detail);
 	}
 	verdict->limit_cut_tie |= verdict->loose_tie;

@@ -265,7 +265,7 @@ unit_test(sql/growth PLAIN COVERS sql/lex/gate sql/mysql/* sql/sqlite/* WITH har
 unit_test(sql/hints COVERS sql/findings/instead)
 unit_test(sql/inner_cuts COVERS sql/inner_cuts sql/query/inner_cuts sql/postgresql/diagnose/inner_cuts)
 unit_test(sql/redact COVERS sql/redact sql/lex/scan)
-unit_test(sql/sort_keys COVERS sql/sort_keys)
+unit_test(sql/sort_keys COVERS sql/mongodb_sort_keys sql/sort_keys)
 unit_test(sql/spider LONG COVERS sql/dialects)
 unit_test(sql/threads THREADS COVERS sql/dialects)
 

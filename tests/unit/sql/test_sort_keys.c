@@ -135,6 +135,51 @@ static const struct row rows[] = {
 	  "(SELECT a FROM t) UNION ALL (SELECT b FROM u) ", 0, false, 2, 0 },
 	{ SQL_MYSQL, "(SELECT a FROM t LIMIT 1) UNION ALL (SELECT b FROM u LIMIT 1) LIMIT 2",
 	  "(SELECT a FROM t LIMIT 1) UNION ALL (SELECT b FROM u LIMIT 1) ", 0, false, 2, 0 },
+	/* MongoDB: whatever an order is by is added. */
+	{ SQL_MONGODB, "db.t.find({a: 1}, {b: 1}).sort({c: -1, 'd.e': 1}).skip(2).limit(3)",
+	  "db.getCollection(\"t\").aggregate([{$match:{a: 1}},{$sort:{c: -1, 'd.e': 1}},{$addFields:{"
+	  "assayd_sort_key_0:{$ifNull:[\"$c\",null]},assayd_sort_key_1:{$ifNull:[\"$d.e\",null]}}},{$project:"
+	  "{"
+	  "b: 1,assayd_sort_key_0:1,assayd_sort_key_1:1}},])",
+	  2, false, 3, 2 },
+	{ SQL_MONGODB, "db.t.find().sort({c: 1})",
+	  "db.getCollection(\"t\").aggregate([{$sort:{c: 1}},{$addFields:{assayd_sort_key_0:{$ifNull:[\"$c\","
+	  "null]}}},])",
+	  1, false, ALL, 0 },
+	{ SQL_MONGODB, "db.t.find({}, {b: 0, }).sort({c: 1}).limit(0)",
+	  "db.getCollection(\"t\").aggregate([{$match:{}},{$sort:{c: 1}},{$addFields:{assayd_sort_key_0:{"
+	  "$ifNull:[\"$c\",null]}}},{$project:{b: 0, }},])",
+	  1, false, ALL, 0 },
+	{ SQL_MONGODB, "db.t.find({}, {_id: 0, b: 1, }).sort({c: 1})",
+	  "db.getCollection(\"t\").aggregate([{$match:{}},{$sort:{c: 1}},{$addFields:{assayd_sort_key_0:{"
+	  "$ifNull:[\"$c\",null]}}},{$project:{_id: 0, b: 1,  assayd_sort_key_0:1}},])",
+	  1, false, ALL, 0 },
+	{ SQL_MONGODB,
+	  "db['a\"b'].aggregate([{$group: {_id: '$a'}}, {$sort: {_id: 1}}, {$set: {x: 1}}, {$limit: 5}, "
+	  "{$unset: 'y'}])",
+	  "db.getCollection(\"a\\\"b\").aggregate([{$group: {_id: '$a'}},{$sort:{_id: 1}},{$addFields:{"
+	  "assayd_sort_key_0:{$ifNull:[\"$_id\",null]}}},{$set:{x: 1}},{$unset:'y'},])",
+	  1, false, 5, 0 },
+	{ SQL_MONGODB, "db.t.aggregate([{$limit: 9}, {$sort: {a: 1}}, {$limit: 2}])",
+	  "db.getCollection(\"t\").aggregate([{$limit: 9},{$sort:{a: 1}},{$addFields:{assayd_sort_key_0:{"
+	  "$ifNull:[\"$a\",null]}}},])",
+	  1, false, 2, 0 },
+	{ SQL_MONGODB, "db.t.find({a: 1}).limit(2)", "db.getCollection(\"t\").aggregate([{$match:{a: 1}},])",
+	  0, false, 2, 0 },
+	{ SQL_MONGODB, "db.t.findOne({a: 1})", "db.getCollection(\"t\").aggregate([{$match:{a: 1}},])", 0,
+	  false, 1, 0 },
+	{ SQL_MONGODB, "db.t.aggregate([{$match: {a: 1}}, {$skip: 3}, {$limit: 2}])",
+	  "db.getCollection(\"t\").aggregate([{$match: {a: 1}},])", 0, false, 2, 3 },
+	/* Other rows, or rows in an order that is not seen. */
+	{ SQL_MONGODB, "db.t.aggregate([{$limit: 5}, {$skip: 2}])", NULL, 0, false, 0, 0 },
+	{ SQL_MONGODB, "db.t.aggregate([{$sort: {a: 1}}, {$limit: 5}, {$limit: 2}])", NULL, 0, false, 0, 0 },
+	{ SQL_MONGODB, "db.t.aggregate([{$sort: {a: 1}}, {$unwind: '$b'}])", NULL, 0, false, 0, 0 },
+	{ SQL_MONGODB, "db.t.aggregate([{$sort: {a: 1}}, {$unwind: '$b'}, {$limit: 3}])", NULL, 0, false, 0,
+	  0 },
+	{ SQL_MONGODB, "db.t.find().sort({a: 1}).collation({locale: 'de'})", NULL, 0, false, 0, 0 },
+	{ SQL_MONGODB, "db.t.find().sort({a: {$meta: 'textScore'}})", NULL, 0, false, 0, 0 },
+	{ SQL_MONGODB, "db.t.find()", NULL, 0, false, 0, 0 },
+	{ SQL_MONGODB, "db.t.distinct('a')", NULL, 0, false, 0, 0 },
 	{ SQL_POSTGRESQL, "SELECT a FROM t LIMIT (SELECT 1)", NULL, 0, false, 0, 0 },
 	{ SQL_POSTGRESQL, "(SELECT a FROM t LIMIT (SELECT 1))", NULL, 0, false, 0, 0 },
 };
