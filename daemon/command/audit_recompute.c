@@ -78,7 +78,8 @@ static enum sql_dialect dialect_of(enum target_engine engine)
 		return SQL_SQLITE;
 	case TARGET_MARIADB:
 		return SQL_MYSQL;
-	case TARGET_MONGODB: /* cannot be configured */
+	case TARGET_MONGODB:
+		return SQL_MONGODB;
 	case TARGET_POSTGRESQL:
 		break;
 	}

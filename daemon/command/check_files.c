@@ -2,6 +2,7 @@
 
 #include "address/libpq_dsn.h"
 #include "address/mariadb_dsn.h"
+#include "address/mongodb_dsn.h"
 #include "avro/codec.h"
 #include "command/check_audit.h"
 #include "command/check_outward.h"
@@ -290,6 +291,18 @@ static bool check_file_target(const char *path, const char *what, struct arena *
 	return false;
 }
 
+/* The library reads certificate and key from one file. */
+static bool check_mongodb_files(const struct config_target *target, const char *what, struct arena *arena,
+				struct findings *findings)
+{
+	struct mongodb_dsn dsn;
+	if (mongodb_dsn_parse(target->dsn, arena, &dsn, NULL))
+		return true;
+	const struct tls_files files = { dsn.ca_file, dsn.key_file, dsn.key_file, "tlsCAFile",
+					 "tlsCertificateKeyFile" };
+	return check_tls_files(&files, what, findings);
+}
+
 bool check_target_files(const struct config_target *target, const char *what, struct findings *findings)
 {
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
@@ -298,7 +311,9 @@ bool check_target_files(const struct config_target *target, const char *what, st
 		return check_database_files(target->dsn, what, findings);
 	if (config_engine_is_file(target->engine))
 		return check_file_target(target->path, what, arena, findings);
-	if (target->engine != CONFIG_MARIADB || mariadb_dsn_parse(target->dsn, arena, &dsn, NULL))
+	if (target->engine == CONFIG_MONGODB)
+		return check_mongodb_files(target, what, arena, findings);
+	if (mariadb_dsn_parse(target->dsn, arena, &dsn, NULL))
 		return true;
 	const struct tls_files files = { dsn.ssl_ca, dsn.ssl_cert, dsn.ssl_key, "ssl_ca", "ssl_cert" };
 	return check_tls_files(&files, what, findings);

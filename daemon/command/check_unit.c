@@ -1,6 +1,7 @@
 #include "command/check_unit.h"
 
 #include "address/mariadb_dsn.h"
+#include "address/mongodb_dsn.h"
 #include "command/settings.h"
 #include "command/unit.h"
 #include "common/secret.h"
@@ -68,6 +69,15 @@ static void add_of_mariadb(struct unit_places *places, const char *setting, cons
 		add(places, setting, files[i], false);
 }
 
+static void add_of_mongodb(struct unit_places *places, const char *setting, const char *text)
+{
+	struct mongodb_dsn dsn;
+	if (mongodb_dsn_parse(text, places->arena, &dsn, NULL))
+		return;
+	add(places, setting, dsn.ca_file, false);
+	add(places, setting, dsn.key_file, false);
+}
+
 /* Whoever reads a database in WAL mode makes its files where nobody has made them. */
 static void add_log(struct unit_places *places, const char *setting, const char *path)
 {
@@ -91,6 +101,8 @@ static void add_target(struct unit_places *places, const struct config_target *t
 		add_of_postgresql(places, setting, target->dsn);
 	if (target->engine == CONFIG_MARIADB)
 		add_of_mariadb(places, setting, target->dsn);
+	if (target->engine == CONFIG_MONGODB)
+		add_of_mongodb(places, setting, target->dsn);
 }
 
 /* Of librdkafka's properties, those whose value is a path. */

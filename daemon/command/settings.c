@@ -257,6 +257,7 @@ void settings_target(const struct config *config, size_t index, struct arena *ar
 		.stream_large_results = from->large_results == CONFIG_STREAM,
 		.worker_memory_bytes = from->worker_memory_bytes,
 		.truth_cache_bytes = from->truth_cache_bytes,
+		.sample_documents = from->sample_documents,
 		.truth_cache_ttl_s = from->truth_cache_ttl_s,
 		.catalog_ttl_s = from->catalog_ttl_s,
 		.absolute_tolerance = config->result.absolute_tolerance,

@@ -5,6 +5,7 @@
 #include "address/host_port.h"
 #include "address/libpq_dsn.h"
 #include "address/mariadb_dsn.h"
+#include "address/mongodb_dsn.h"
 
 #include <math.h>
 
@@ -54,6 +55,15 @@ static err_t check_mariadb_dsn(const struct checker *checker, const char *dsn, c
 	struct err_detail reason = { "" };
 	struct mariadb_dsn parsed;
 	err_t err = mariadb_dsn_parse(dsn, arena, &parsed, &reason);
+	return err ? FAIL(checker, err, setting, "%s", reason.message) : ERR_OK;
+}
+
+static err_t check_mongodb_dsn(const struct checker *checker, const char *dsn, const char *setting)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct err_detail reason = { "" };
+	struct mongodb_dsn parsed;
+	err_t err = mongodb_dsn_parse(dsn, arena, &parsed, &reason);
 	return err ? FAIL(checker, err, setting, "%s", reason.message) : ERR_OK;
 }
 
@@ -406,16 +416,15 @@ static err_t check_address(const struct checker *checker, size_t index)
 {
 	const struct config_target *target = &checker->config->targets[index];
 	bool file = config_engine_is_file(target->engine);
-	if (target->engine == CONFIG_MONGODB)
-		return TARGET_FAIL(checker, index, ERR_CONFIG_RANGE, "engine",
-				   "\"mongodb\" is not available yet; use postgresql, sqlite or mariadb");
 	if (file && !target->path)
 		return TARGET_FAIL(checker, index, ERR_CONFIG_MISSING, "",
 				   "a target of the engine sqlite needs path");
 	if (!file && !target->dsn)
 		return TARGET_FAIL(checker, index, ERR_CONFIG_MISSING, "",
 				   "a target of the engine %s needs dsn",
-				   target->engine == CONFIG_MARIADB ? "mariadb" : "postgresql");
+				   target->engine == CONFIG_MARIADB   ? "mariadb"
+				   : target->engine == CONFIG_MONGODB ? "mongodb"
+								      : "postgresql");
 	if (file && target->dsn)
 		return TARGET_FAIL(checker, index, ERR_CONFIG_RANGE, "dsn",
 				   "the engine sqlite takes path instead");
@@ -438,6 +447,8 @@ static void check_target_dsn(const struct checker *checker, size_t index)
 		return;
 	if (target->engine == CONFIG_MARIADB)
 		check_mariadb_dsn(checker, target->dsn, dsn);
+	else if (target->engine == CONFIG_MONGODB)
+		check_mongodb_dsn(checker, target->dsn, dsn);
 	else if (target->engine == CONFIG_POSTGRESQL)
 		check_dsn(checker, target->dsn, dsn);
 }

@@ -127,6 +127,7 @@ struct config_target {
 	enum config_large_results large_results;
 	int64_t worker_memory_bytes;
 	int64_t truth_cache_bytes;
+	int64_t sample_documents;
 	int64_t truth_cache_ttl_s;
 	int64_t catalog_ttl_s;
 	enum config_user_functions user_functions;

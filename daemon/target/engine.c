@@ -10,7 +10,7 @@ const struct engine *engine_of(enum target_engine kind)
 	case TARGET_MARIADB:
 		return &engine_mariadb;
 	case TARGET_MONGODB:
-		break;
+		return &engine_mongodb;
 	}
 	return NULL;
 }

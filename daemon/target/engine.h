@@ -93,9 +93,9 @@ struct engine {
 
 	/* The source text of the catalog, in the arena: what the compiler of the engine's dialect reads
 	 * (target_catalog_compile in catalogs.c). PostgreSQL: one JSON text (sql/catalog/catalog_query.sql);
-	 * MariaDB: one a line (sql/catalog/catalog_query_mysql.sql); SQLite: a JSON array of CREATE
-	 * statements, which an engine that has no dialect of its own can write. Called without begin, in any
-	 * session that is open. ERR_CATALOG_UNAVAILABLE. */
+	 * MariaDB: one a line (sql/catalog/catalog_query_mysql.sql); MongoDB: one a collection; SQLite: a
+	 * JSON array of CREATE statements, which an engine that has no dialect of its own can write. Called
+	 * without begin, in any session that is open. ERR_CATALOG_UNAVAILABLE. */
 	err_t (*catalog)(void *session, struct arena *arena, str_t *ret_json, struct err_detail *detail);
 
 	/* Warnings for a person about the target and the role, one per line; "": there are none. Of
@@ -106,6 +106,7 @@ struct engine {
 extern const struct engine engine_postgresql;
 extern const struct engine engine_sqlite;
 extern const struct engine engine_mariadb;
+extern const struct engine engine_mongodb;
 
 /* The engine of a kind, or NULL when this build cannot run it. */
 const struct engine *engine_of(enum target_engine kind);

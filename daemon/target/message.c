@@ -98,6 +98,7 @@ err_t message_put_settings(struct buf *out, const struct worker_settings *settin
 	put_i64(out, target->worker_memory_bytes);
 	put_i64(out, target->connections);
 	put_i64(out, target->truth_cache_bytes);
+	put_i64(out, target->sample_documents);
 	put_i64(out, target->truth_cache_ttl_s);
 	put_double(out, target->absolute_tolerance);
 	put_double(out, target->relative_tolerance);
@@ -136,6 +137,7 @@ static void put_shown(struct buf *out, const struct sort_keys *shown)
 	put_text(out, shown->sql);
 	buf_append_u32(out, (uint32_t)shown->added);
 	put_order_keys(out, shown->keys, shown->keys_count);
+	put_bool(out, shown->documents);
 	put_bool(out, shown->cut.known);
 	put_i64(out, shown->cut.offset);
 	put_i64(out, shown->cut.limit);
@@ -396,6 +398,7 @@ err_t message_get_settings(str_t payload, struct arena *arena, struct worker_set
 	settings.target.worker_memory_bytes = get_i64(&reader);
 	settings.target.connections = (unsigned)get_i64(&reader);
 	settings.target.truth_cache_bytes = get_i64(&reader);
+	settings.target.sample_documents = get_i64(&reader);
 	settings.target.truth_cache_ttl_s = get_i64(&reader);
 	settings.target.absolute_tolerance = get_double(&reader);
 	settings.target.relative_tolerance = get_double(&reader);
@@ -455,6 +458,7 @@ static struct sort_keys get_shown(struct message_reader *reader)
 	struct sort_keys shown = { .sql = get_text(reader) };
 	shown.added = get_u32(reader);
 	shown.keys = get_order_keys(reader, &shown.keys_count);
+	shown.documents = get_bool(reader);
 	shown.cut.known = get_bool(reader);
 	shown.cut.offset = get_i64(reader);
 	shown.cut.limit = get_i64(reader);

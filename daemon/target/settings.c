@@ -1,5 +1,6 @@
 #include "address/libpq_dsn.h"
 #include "address/mariadb_dsn.h"
+#include "address/mongodb_dsn.h"
 #include "target/engine.h"
 #include "target/supervisor.h"
 
@@ -54,21 +55,34 @@ static err_t check_mariadb_dsn(const struct target_settings *settings, struct er
 		   : ERR_OK;
 }
 
+static err_t check_mongodb_dsn(const struct target_settings *settings, struct err_detail *detail)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct err_detail reason = { "" };
+	struct mongodb_dsn dsn;
+	err_t err = mongodb_dsn_parse(settings->dsn, arena, &dsn, &reason);
+	return err ? err_fail(detail, err, "target \"%s\": %s", settings->name, err_message(err, &reason))
+		   : ERR_OK;
+}
+
 static err_t check_dsn(const struct target_settings *settings, struct err_detail *detail)
 {
 	if (!settings->dsn)
 		return err_fail(detail, ERR_CONFIG_MISSING, "target \"%s\": dsn is missing", settings->name);
-	return settings->engine == TARGET_MARIADB ? check_mariadb_dsn(settings, detail)
-						  : check_libpq_dsn(settings, detail);
+	switch (settings->engine) {
+	case TARGET_MARIADB:
+		return check_mariadb_dsn(settings, detail);
+	case TARGET_MONGODB:
+		return check_mongodb_dsn(settings, detail);
+	case TARGET_POSTGRESQL:
+	case TARGET_SQLITE:
+		break;
+	}
+	return check_libpq_dsn(settings, detail);
 }
 
 static err_t check_engine(const struct target_settings *settings, struct err_detail *detail)
 {
-	if (!engine_of(settings->engine))
-		return err_fail(detail, ERR_CONFIG_RANGE,
-				"target \"%s\": engine \"%s\" cannot be run by this version; it runs "
-				"\"postgresql\", \"sqlite\" and \"mariadb\"",
-				settings->name, target_engine_name(settings->engine));
 	if (!target_engine_is_file(settings->engine))
 		return check_dsn(settings, detail);
 	if (!settings->path)
@@ -87,6 +101,7 @@ static err_t check_numbers(const struct target_settings *settings, struct err_de
 		{ "max_rows", settings->max_rows, INT32_MAX },
 		{ "max_result_bytes", settings->max_result_bytes, MAX_BYTES },
 		{ "catalog_ttl_s", settings->catalog_ttl_s, INT32_MAX },
+		{ "sample_documents", settings->sample_documents, INT32_MAX },
 	};
 	if (settings->idle_timeout_s < 0 || settings->idle_timeout_s > INT32_MAX)
 		return err_fail(detail, ERR_CONFIG_RANGE,

@@ -33,7 +33,7 @@ struct target_settings {
 	const char *name;
 	enum target_engine engine;
 	const char *dsn;	   /* PostgreSQL: libpq connection string without a password;
-				      MariaDB: see mariadb_dsn.h */
+				      MariaDB: see mariadb_dsn.h; MongoDB: see mongodb_dsn.h */
 	const char *password_file; /* or NULL */
 	const char *path;	   /* of an engine that is a file: the file */
 	unsigned connections;	   /* worker processes at most */
@@ -48,6 +48,7 @@ struct target_settings {
 	int64_t truth_cache_bytes; /* in each worker process; 0: no cache */
 	int64_t truth_cache_ttl_s;
 	int64_t catalog_ttl_s;
+	int64_t sample_documents;  /* MongoDB: of each collection, that its fields are known by */
 	double absolute_tolerance; /* of numbers that are compared; 0: the comparison's default, likewise
 				      below */
 	double relative_tolerance;

@@ -126,6 +126,7 @@ static inline struct target_settings postgresql_settings(const char *name, const
 		.worker_memory_bytes = (int64_t)512 << 20,
 		.truth_cache_bytes = 16 << 20,
 		.truth_cache_ttl_s = 60,
+		.sample_documents = 1000,
 		.catalog_ttl_s = 3600,
 	};
 }

@@ -370,8 +370,10 @@ static void a_worker_can_do_nothing_that_is_forbidden(void **state)
 	static const char dsn[] = "host=localhost port=1 dbname=x";
 	struct target_settings engines[] = { sqlite_settings("shop", file.path),
 					     postgresql_settings("sales", dsn),
-					     postgresql_settings("stock", dsn) };
+					     postgresql_settings("stock", dsn),
+					     postgresql_settings("notes", "mongodb://localhost:1/x") };
 	engines[2].engine = TARGET_MARIADB;
+	engines[3].engine = TARGET_MONGODB;
 	(void)state;
 	if (!kernel_can())
 		skip();

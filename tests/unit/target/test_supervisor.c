@@ -182,6 +182,7 @@ static void settings_are_checked_at_the_start(void **state)
 	settings[0][1].name = "shop";
 	settings[1][1] = postgresql_settings("second", "host=db user=u ssl_verfy=on password=hunter2");
 	settings[1][1].engine = TARGET_MARIADB;
+	settings[2][1] = postgresql_settings("second", "mongodb://db/shop?tsl=true");
 	settings[2][1].engine = TARGET_MONGODB;
 	settings[3][1].path = NULL;
 	settings[4][1] = postgresql_settings("second", NULL);
@@ -197,8 +198,7 @@ static void settings_are_checked_at_the_start(void **state)
 				    "host, port, socket, "
 				    "dbname, user, ssl, ssl_ca, ssl_cert, ssl_key, ssl_verify, time_zone" },
 		{ ERR_CONFIG_RANGE,
-		  "target \"second\": engine \"mongodb\" cannot be run by this version; it runs "
-		  "\"postgresql\", \"sqlite\" and \"mariadb\"" },
+		  "target \"second\": the dsn has the unknown option \"tsl\"; did you mean \"tls\"?" },
 		{ ERR_CONFIG_MISSING, "target \"second\": path is missing" },
 		{ ERR_CONFIG_MISSING, "target \"second\": dsn is missing" },
 		{ ERR_CONFIG_RANGE, "target \"second\": dsn: the connection string contains a password; "
