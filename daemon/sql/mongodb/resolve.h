@@ -53,6 +53,17 @@ void mongodb_resolve_comparison(struct mongodb_resolver *resolver, const struct 
 void mongodb_resolve_list(struct mongodb_resolver *resolver, const struct mongodb_shape *shape, str_t name,
 			  const struct mongodb_value *list, bool in_filter);
 
+/* One side of a comparison of values that are no literals. */
+struct mongodb_operand {
+	const struct mongodb_shape *shape;
+	str_t name;
+	size_t offset;
+};
+
+/* The two of them; `in_filter`: the elements of arrays count, too. */
+void mongodb_resolve_pair(struct mongodb_resolver *resolver, const struct mongodb_operand *left,
+			  const struct mongodb_operand *right, bool in_filter);
+
 /* resolve_expressions.c: an expression over the documents at this place, and what it makes. Never NULL. */
 struct mongodb_shape *mongodb_resolve_expression(struct mongodb_resolver *resolver,
 						 const struct mongodb_value *expression);

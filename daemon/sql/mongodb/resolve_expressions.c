@@ -259,7 +259,11 @@ static struct mongodb_shape *resolve_comparison(struct mongodb_resolver *resolve
 	}
 	const struct mongodb_shape *left_shape = mongodb_resolve_expression(resolver, left);
 	const struct mongodb_shape *right_shape = mongodb_resolve_expression(resolver, right);
-	if (is_literal(right) && !is_literal(left))
+	const struct mongodb_operand sides[] = { { left_shape, name_of(left), left->offset },
+						 { right_shape, name_of(right), right->offset } };
+	if (!is_literal(left) && !is_literal(right))
+		mongodb_resolve_pair(resolver, &sides[0], &sides[1], false);
+	else if (is_literal(right) && !is_literal(left))
 		mongodb_resolve_comparison(resolver, left_shape, name_of(left), right, false);
 	else if (is_literal(left) && !is_literal(right))
 		mongodb_resolve_comparison(resolver, right_shape, name_of(right), left, false);

@@ -10,8 +10,8 @@ static unsigned types_that_meet(const struct mongodb_value *literal)
 	switch (literal->kind) {
 	case MONGODB_NUMBER:
 		return CATALOG_NUMBER;
-	case MONGODB_STRING:
-		return CATALOG_STRING;
+	case MONGODB_STRING: /* an empty one is often asked for to be safe */
+		return literal->text.len > 0 ? CATALOG_STRING : 0;
 	case MONGODB_BOOLEAN:
 		return CATALOG_BOOL;
 	case MONGODB_OBJECT_ID:
@@ -118,6 +118,27 @@ void mongodb_resolve_list(struct mongodb_resolver *resolver, const struct mongod
 			return;
 	if (list->first)
 		mongodb_resolve_comparison(resolver, shape, name, list->first, in_filter);
+}
+
+/* Numbers are compared with each other, whatever they are. */
+static unsigned with_all_numbers(unsigned types)
+{
+	return types & CATALOG_NUMBER ? types | CATALOG_NUMBER : types;
+}
+
+void mongodb_resolve_pair(struct mongodb_resolver *resolver, const struct mongodb_operand *left,
+			  const struct mongodb_operand *right, bool in_filter)
+{
+	bool open = left->shape->open || right->shape->open;
+	unsigned a = open ? 0 : with_all_numbers(types_compared(left->shape, in_filter));
+	unsigned b = open ? 0 : with_all_numbers(types_compared(right->shape, in_filter));
+	if (a == 0 || b == 0 || (a & b) ||
+	    !((left->shape->only && right->shape->only) || is_common_fault(a, b)))
+		return;
+	diagnostics_add(resolver->diagnostics, DIAG_TYPE_MISMATCH, SUB_NONE, left->name,
+			(int64_t)left->offset,
+			"\"" STR_FMT "\" holds %s and is compared with \"" STR_FMT "\", which holds %s",
+			STR_ARG(left->name), name_of(a), STR_ARG(right->name), name_of(b));
 }
 
 /* --- filters --- */

@@ -323,12 +323,23 @@ static struct mongodb_shape *inner_pipeline(struct mongodb_resolver *resolver,
 	return documents;
 }
 
+static struct mongodb_operand operand_named(struct mongodb_resolver *resolver,
+					    const struct mongodb_shape *documents,
+					    const struct mongodb_value *stage, const char *member)
+{
+	const struct mongodb_value *name = mongodb_member(stage, member);
+	return (struct mongodb_operand){ field_named(resolver, documents, name),
+					 mongodb_is_text(name) ? name->text : STR(""),
+					 name ? name->offset : 0 };
+}
+
 static void resolve_lookup(struct mongodb_resolver *resolver, const struct mongodb_value *stage)
 {
 	const struct mongodb_value *as = mongodb_member(stage, "as");
 	struct mongodb_shape *foreign = documents_from(resolver, mongodb_member(stage, "from"));
-	(void)field_named(resolver, resolver->root, mongodb_member(stage, "localField"));
-	(void)field_named(resolver, foreign, mongodb_member(stage, "foreignField"));
+	const struct mongodb_operand local = operand_named(resolver, resolver->root, stage, "localField");
+	const struct mongodb_operand other = operand_named(resolver, foreign, stage, "foreignField");
+	mongodb_resolve_pair(resolver, &local, &other, true);
 	foreign = inner_pipeline(resolver, foreign, stage);
 	set(resolver, as, mongodb_shape_array(&resolver->shapes, foreign));
 }

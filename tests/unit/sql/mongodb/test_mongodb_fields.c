@@ -465,7 +465,36 @@ static void compares_types(void **state)
 		  "type_mismatch@129:c.age" },
 		{ "db.runCommand({aggregate: 'orders', pipeline: [{$match: {$expr: {$eq: ['$no', '$$x']}}}, "
 		  "{$limit: 1}], cursor: {}, let: {x: '5'}})",
+		  "type_mismatch@71:no" },
+		{ "db.customers.find({age: ''}).limit(1)", "" },
+		{ "db.orders.aggregate([{$match: {total: {$ne: ''}, $expr: {$ne: ['$no', '']}}}, {$limit: "
+		  "1}])",
 		  "" },
+		{ "db.orders.aggregate([{$lookup: {from: 'customers', localField: 'customer_id', "
+		  "foreignField: 'name', as: 'c'}}, {$limit: 1}])",
+		  "type_mismatch@63:customer_id" },
+		{ "db.orders.aggregate([{$lookup: {from: 'customers', localField: 'total', foreignField: "
+		  "'age', as: 'c'}}, {$limit: 1}])",
+		  "" },
+		{ "db.orders.aggregate([{$lookup: {from: 'customers', localField: 'tags', foreignField: "
+		  "'name', as: 'c'}}, {$limit: 1}])",
+		  "" },
+		{ "db.orders.aggregate([{$lookup: {from: 'customers', localField: 'tags', foreignField: "
+		  "'age', as: 'c'}}, {$limit: 1}])",
+		  "type_mismatch@63:tags" },
+		{ "db.orders.aggregate([{$lookup: {from: 'customers', localField: 'paid', foreignField: "
+		  "'active', as: 'c'}}, {$limit: 1}])",
+		  "" },
+		{ "db.orders.aggregate([{$lookup: {from: 'customers', localField: 'paid', foreignField: "
+		  "'age', as: 'c'}}, {$limit: 1}])",
+		  "" },
+		{ "db.orders.aggregate([{$lookup: {from: 'customers', let: {n: '$no'}, pipeline: [{$match: "
+		  "{$expr: {$eq: ['$name', '$$n']}}}], as: 'c'}}, {$limit: 1}])",
+		  "type_mismatch@103:name" },
+		{ "db.orders.aggregate([{$match: {$expr: {$gt: ['$total', '$no']}}}, {$limit: 1}])", "" },
+		{ "db.orders.aggregate([{$match: {$expr: {$gt: ['$placed', '$ship.city']}}}, {$limit: 1}])",
+		  "type_mismatch@45:placed" },
+		{ "db.orders.aggregate([{$match: {$expr: {$eq: ['$tags', '$no']}}}, {$limit: 1}])", "" },
 	};
 	(void)state;
 	assert_cases(rows, COUNT_OF(rows));
@@ -509,6 +538,10 @@ static void says_what_may_be_meant(void **state)
 		  "\"no\" holds numbers and is compared with a string; leave the quotes out" },
 		{ "db.orders.findOne({no: '$total'})",
 		  "\"no\" holds numbers and is compared with a string; a path is read within $expr alone" },
+		{ "db.orders.aggregate([{$lookup: {from: 'customers', localField: 'customer_id', "
+		  "foreignField: 'name', "
+		  "as: 'c'}}, {$limit: 1}])",
+		  "\"customer_id\" holds ObjectIds and is compared with \"name\", which holds strings" },
 		{ "db.orders.findOne({mixed: true})",
 		  "\"mixed\" holds values of other types and is compared with a boolean" },
 	};
