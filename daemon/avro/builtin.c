@@ -41,6 +41,9 @@ static const unsigned char SCORED_SCHEMA_6[] = {
 static const unsigned char SCORED_SCHEMA_7[] = {
 #include "schemas/former/scored_query-7.avsc.inc"
 };
+static const unsigned char SCORED_SCHEMA_8[] = {
+#include "schemas/former/scored_query-8.avsc.inc"
+};
 static const unsigned char ADVISORY_SCHEMA_1[] = {
 #include "schemas/former/advisory-1.avsc.inc"
 };
@@ -67,12 +70,12 @@ str_t builtin_schema(enum record_id id)
 
 str_t builtin_former_schema(size_t index)
 {
-	const str_t formers[] = { TEXT_OF(QUERY_SCHEMA_1),   TEXT_OF(SCORED_SCHEMA_1),
-				  TEXT_OF(QUERY_SCHEMA_2),   TEXT_OF(SCORED_SCHEMA_2),
-				  TEXT_OF(SCORED_SCHEMA_3),  TEXT_OF(SCORED_SCHEMA_4),
-				  TEXT_OF(SCORED_SCHEMA_5),  TEXT_OF(SCORED_SCHEMA_6),
-				  TEXT_OF(SCORED_SCHEMA_7),  TEXT_OF(ADVISORY_SCHEMA_1),
-				  TEXT_OF(ADVISORY_SCHEMA_2) };
+	const str_t formers[] = { TEXT_OF(QUERY_SCHEMA_1),    TEXT_OF(SCORED_SCHEMA_1),
+				  TEXT_OF(QUERY_SCHEMA_2),    TEXT_OF(SCORED_SCHEMA_2),
+				  TEXT_OF(SCORED_SCHEMA_3),   TEXT_OF(SCORED_SCHEMA_4),
+				  TEXT_OF(SCORED_SCHEMA_5),   TEXT_OF(SCORED_SCHEMA_6),
+				  TEXT_OF(SCORED_SCHEMA_7),   TEXT_OF(SCORED_SCHEMA_8),
+				  TEXT_OF(ADVISORY_SCHEMA_1), TEXT_OF(ADVISORY_SCHEMA_2) };
 	return index < sizeof formers / sizeof formers[0] ? formers[index] : STR_NONE;
 }
 

@@ -402,6 +402,7 @@ static const struct field RESULT_VALIDATION_FIELDS[] = {
 	DEFAULTED(conclusive, FIELD_BOOL, 1),
 	DEFAULTED(limit_cut_tie, FIELD_BOOL, 0),
 	DEFAULTED(truth_cached, FIELD_BOOL, 0),
+	DEFAULTED(one_snapshot, FIELD_BOOL, 1),
 	NULLABLE(match_rate_low, FIELD_DOUBLE),
 	NULLABLE(match_rate_high, FIELD_DOUBLE),
 	EMBEDDED(generated, EXECUTION),
@@ -609,10 +610,15 @@ static const struct record_type RULES = TABLE(RULES_FIELDS, "Rules");
 
 #define RECORD record_provenance
 static const struct field PROVENANCE_FIELDS[] = {
-	REQUIRED(topic, FIELD_TEXT),	      REQUIRED(partition, FIELD_LONG),
-	REQUIRED(offset, FIELD_LONG),	      REQUIRED(program_version, FIELD_TEXT),
-	REQUIRED(config_digest, FIELD_TEXT),  NULLABLE(prompt_digest, FIELD_TEXT),
-	NULLABLE(catalog_digest, FIELD_TEXT), NULLABLE(catalog_age_s, FIELD_DOUBLE),
+	REQUIRED(topic, FIELD_TEXT),
+	REQUIRED(partition, FIELD_LONG),
+	REQUIRED(offset, FIELD_LONG),
+	REQUIRED(program_version, FIELD_TEXT),
+	REQUIRED(config_digest, FIELD_TEXT),
+	NULLABLE(prompt_digest, FIELD_TEXT),
+	NULLABLE(catalog_digest, FIELD_TEXT),
+	NULLABLE(catalog_age_s, FIELD_DOUBLE),
+	DEFAULTED(catalog_sampled, FIELD_BOOL, 0),
 };
 static const struct record_type PROVENANCE = TABLE(PROVENANCE_FIELDS, "Provenance");
 #undef RECORD

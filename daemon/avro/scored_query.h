@@ -191,6 +191,7 @@ struct record_result_validation {
 	bool limit_cut_tie; /* the truth's LIMIT cuts through a tie, whose other rows counted as matches, or
 			       rows count that are only believed to tie */
 	bool truth_cached;  /* the truth's execution is that of an earlier run */
+	bool one_snapshot;  /* both queries were to see one state of the target */
 	opt_double_t
 		match_rate_low; /* 95 % interval of the whole results' match rate, estimated by a sample */
 	opt_double_t match_rate_high;
@@ -395,6 +396,7 @@ struct record_provenance {
 	str_t prompt_digest;  /* or absent */
 	str_t catalog_digest; /* or absent */
 	opt_double_t catalog_age_s;
+	bool catalog_sampled; /* it says of fields what a sample of the data has */
 };
 
 struct scored_query {

@@ -88,6 +88,9 @@ struct engine {
 	 * with the next begin is done now. Called in any state between transactions. NULL: nothing is. */
 	void (*rest)(void *session);
 
+	/* Whether the runs of a transaction see one snapshot. NULL: they always do. */
+	bool (*one_snapshot)(const void *session);
+
 	/* Whether the session can still be used. Says false once it is lost; asked between statements. */
 	bool (*usable)(const void *session);
 

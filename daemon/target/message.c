@@ -254,6 +254,7 @@ err_t message_put_validated(struct buf *out, const struct validation_result *res
 	put_bool(out, result->conclusive);
 	put_bool(out, result->limit_cut_tie);
 	put_bool(out, result->truth_cached);
+	put_bool(out, result->apart);
 	put_rate(out, result->match_rate_low);
 	put_rate(out, result->match_rate_high);
 	put_explanation(out, result->explanation);
@@ -625,6 +626,7 @@ err_t message_get_validated(str_t payload, struct arena *arena, struct validatio
 	result.conclusive = get_bool(&reader);
 	result.limit_cut_tie = get_bool(&reader);
 	result.truth_cached = get_bool(&reader);
+	result.apart = get_bool(&reader);
 	result.match_rate_low = get_rate(&reader);
 	result.match_rate_high = get_rate(&reader);
 	result.explanation = get_explanation(&reader);

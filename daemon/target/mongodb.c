@@ -35,6 +35,12 @@ static void mongodb_engine_end(void *pointer)
 	mongodb_session_end(mongodb_session_of(pointer));
 }
 
+static bool mongodb_engine_one_snapshot(const void *pointer)
+{
+	const struct mongodb_session *session = pointer;
+	return session->server.snapshots;
+}
+
 /* --- one query --- */
 
 struct mongodb_fetch {
@@ -422,6 +428,7 @@ const struct engine engine_mongodb = {
 	.begin = mongodb_engine_begin,
 	.run = mongodb_engine_run,
 	.end = mongodb_engine_end,
+	.one_snapshot = mongodb_engine_one_snapshot,
 	.usable = mongodb_session_usable,
 	.catalog = mongodb_engine_catalog,
 	.check = mongodb_engine_check,

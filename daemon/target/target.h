@@ -162,8 +162,9 @@ struct validation_result {
 	size_t doubted_truth;
 	bool conclusive; /* of what was compared: the score is a verdict; false: rows that were not fetched or
 			    a truth that is nondeterministic could make it another one */
-	bool limit_cut_tie;	     /* see compare/compare.h; or its loose_tie, unconfirmed */
-	bool truth_cached;	     /* `truth` is of an earlier run */
+	bool limit_cut_tie; /* see compare/compare.h; or its loose_tie, unconfirmed */
+	bool truth_cached;  /* `truth` is of an earlier run */
+	bool apart;	    /* the target has no snapshots: truth and query may have seen different states */
 	opt_double_t match_rate_low; /* 95 % interval of the match rate of both results in full; not set: it
 					was not estimated, likewise below */
 	opt_double_t match_rate_high;

@@ -294,6 +294,8 @@ static err_t run_once(struct validation *validation, struct err_detail *detail)
 		if (!err)
 			err = run_candidates(validation, detail);
 	}
+	if (*validation->session && validation->engine->one_snapshot)
+		validation->result.apart = !validation->engine->one_snapshot(*validation->session);
 	forget_generated(validation);
 	validation->result.broken = validation->broken;
 	validation->result.broken_count = validation->broken_count;

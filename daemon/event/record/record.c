@@ -65,6 +65,7 @@ static void fill_provenance(struct record_builder *builder)
 	if (!catalog)
 		return;
 	provenance->catalog_digest = str_from(catalog_digest(catalog));
+	provenance->catalog_sampled = catalog_dialect(catalog) == SQL_MONGODB;
 	if (catalog_read_at_ms(catalog))
 		provenance->catalog_age_s =
 			opt_double((double)(builder->scored->scored_at - catalog_read_at_ms(catalog)) / 1000);

@@ -166,6 +166,7 @@ void record_build_result(struct record_builder *builder)
 		.conclusive = is_conclusive(result),
 		.limit_cut_tie = result->limit_cut_tie,
 		.truth_cached = result->truth_cached,
+		.one_snapshot = !result->apart,
 		.match_rate_low = result->match_rate_low,
 		.match_rate_high = result->match_rate_high,
 		.generated = record_execution(builder, &result->generated),

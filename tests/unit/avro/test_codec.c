@@ -214,6 +214,7 @@ static struct record_result_validation full_validation = {
 	false,
 	false,
 	true,
+	false,
 	{ true, 0.25 },
 	{ false, 0 },
 	{ 10, true, 1.5, STR_NONE, { false, 0 }, STR_NONE },
@@ -353,7 +354,8 @@ static struct scored_query *full_scored(struct arena *arena)
 				STR("cafe"),
 				STR_NONE,
 				STR("beef"),
-				{ true, 1.5 } },
+				{ true, 1.5 },
+				true },
 	};
 	return scored;
 }
@@ -389,7 +391,7 @@ static const char SCORED_JSON[] =
 	"\"score\":1,\"truth_index\":2,\"weight\":0.5,\"match_confidence\":\"MEDIUM_CONFIDENCE\","
 	"\"schema_match\":true,\"row_count_match\":false,\"content_match_rate\":0.99,"
 	"\"ordering_matters\":true,\"truncated\":false,\"nondeterministic\":true,"
-	"\"conclusive\":false,\"limit_cut_tie\":false,\"truth_cached\":true,"
+	"\"conclusive\":false,\"limit_cut_tie\":false,\"truth_cached\":true,\"one_snapshot\":false,"
 	"\"match_rate_low\":0.25,\"match_rate_high\":null,\"generated\":{\"rows\":10,"
 	"\"time_ms\":1.5,"
 	"\"sqlstate\":null,\"code\":null,\"more\":true,\"digest\":null},\"truth\":{\"rows\":11,\"time_ms\":2."
@@ -445,7 +447,8 @@ static const char SCORED_JSON[] =
 	"\"performance_factor\":2,\"performance_floor_ms\":100},\"formulas\":3},"
 	"\"provenance\":{\"topic\":\"in\",\"partition\":3,\"offset\":9000000000,\"program_version\":\"0.1."
 	"0\","
-	"\"config_digest\":\"cafe\",\"prompt_digest\":null,\"catalog_digest\":\"beef\",\"catalog_age_s\":1.5}"
+	"\"config_digest\":\"cafe\",\"prompt_digest\":null,\"catalog_digest\":\"beef\",\"catalog_age_s\":1.5,"
+	"\"catalog_sampled\":true}"
 	"}";
 
 static void check_scored(const struct scored_query *scored)

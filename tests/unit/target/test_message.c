@@ -33,6 +33,7 @@ static void settings_come_out_as_they_went_in(void **state)
 			    .worker_memory_bytes = 536870912,
 			    .connections = 7,
 			    .truth_cache_bytes = 16777216,
+			    .sample_documents = 77,
 			    .truth_cache_ttl_s = 60 },
 		.password = STR("s3cret"),
 	};
@@ -53,6 +54,7 @@ static void settings_come_out_as_they_went_in(void **state)
 	assert_int_equal(got.target.worker_memory_bytes, 536870912);
 	assert_int_equal(got.target.connections, 7);
 	assert_int_equal(got.target.truth_cache_bytes, 16777216);
+	assert_int_equal(got.target.sample_documents, 77);
 	assert_int_equal(got.target.truth_cache_ttl_s, 60);
 	arena_free(arena);
 	buf_free(&frame);
@@ -80,6 +82,7 @@ static void a_request_comes_out_as_it_went_in(void **state)
 			     .added = 1,
 			     .keys = keys,
 			     .keys_count = 1,
+			     .documents = true,
 			     .cut = { true, 7, -1 } },
 		  .inner_cuts = cuts,
 		  .inner_cuts_count = 2 },
@@ -116,6 +119,7 @@ static void a_request_comes_out_as_it_went_in(void **state)
 	assert_true(got.truths[2].limited);
 	assert_true(str_is(got.truths[2].shown.sql, "SELECT 2"));
 	assert_int_equal(got.truths[2].shown.added, 1);
+	assert_true(got.truths[2].shown.documents && !got.truths[1].shown.documents);
 	assert_int_equal(got.truths[2].shown.keys_count, 1);
 	assert_true(got.truths[2].shown.cut.known);
 	assert_int_equal(got.truths[2].shown.cut.offset, 7);
@@ -216,6 +220,7 @@ static struct validation_result some_result(void)
 		.doubted_truth = 1,
 		.limit_cut_tie = true,
 		.truth_cached = true,
+		.apart = true,
 		.match_rate_low = { true, 0.0 },
 		.ordering_matters = true,
 		.generated = { 12, 3.5, "", 0, false, "00112233445566778899aabbccddeeff" },
@@ -244,7 +249,8 @@ static void a_result_comes_out_as_it_went_in(void **state)
 	assert_true(got.score == 0.95 && got.content_match_rate == 0.9625);
 	assert_int_equal(got.truth_index, 3);
 	assert_true(got.schema_match && got.row_count_match && got.ordering_matters && !got.truncated &&
-		    got.nondeterministic && !got.conclusive && got.limit_cut_tie && got.truth_cached);
+		    got.nondeterministic && !got.conclusive && got.limit_cut_tie && got.truth_cached &&
+		    got.apart);
 	assert_int_equal(got.doubt, VALIDATION_INNER_TIE);
 	assert_int_equal(got.doubted_truth, 1);
 	assert_true(got.match_rate_low.set && got.match_rate_low.value == 0 && !got.match_rate_high.set);
