@@ -346,6 +346,7 @@ unit_test(target/mariadb_tls THREADS WAITS COVERS target/mariadb_session)
 unit_test(target/mariadb_values WAITS COVERS target/mariadb_cells)
 unit_test(target/message WAITS COVERS target/message)
 unit_test(target/mongodb WAITS COVERS target/mongodb target/mongodb_catalog target/mongodb_session)
+unit_test(target/mongodb_attacks LONG WAITS COVERS target/mongodb target/mongodb_values)
 unit_test(target/mongodb_documents COVERS target/mongodb_check target/mongodb_documents target/mongodb_values)
 unit_test(target/metamorphic PLAIN WAITS
   COVERS target/validation target/validation_ties
