@@ -1,13 +1,20 @@
 """A MongoDB target, and the server that stands for one here."""
 
+import datetime
+import json
 import pathlib
 import subprocess
 import sys
 
+import bson
 import pymongo
 import pytest
 
+import events
+import recompute
 import servers
+from daemon import config_text
+from test_cli import CONFIG, assayd, plain
 
 OWNER = """
 import sys
@@ -42,3 +49,137 @@ def test_the_server_goes_with_its_owner(mongodb):
     subprocess.run(["tail", f"--pid={pid}", "-f", "/dev/null"], timeout=60, check=True)
     with pytest.raises(pymongo.errors.ServerSelectionTimeoutError):
         pymongo.MongoClient("127.0.0.1", int(port), serverSelectionTimeoutMS=300).trial.people.find_one()
+
+
+@pytest.fixture(scope="module")
+def shop(mongodb):
+    """The database that queries run on."""
+    client = mongodb.connect()
+    client.shop.customers.insert_many([{"_id": i, "name": f"Customer {i}", "city": ("Rome", "Oslo", "Lima")[i % 3],
+                                        "since": datetime.datetime(2024, 1, i), "tags": ["new", "old"][:i % 3]}
+                                       for i in range(1, 31)])
+    client.shop.orders.insert_many([{"_id": bson.ObjectId(f"{i:024x}"), "customer": i % 30 + 1, "amount": bson.Decimal128(f"{i}.50"),
+                                     "items": [{"sku": f"s{i % 7}", "count": i % 4}]} for i in range(1, 301)])
+    yield client.shop
+    client.drop_database("shop")
+    client.close()
+
+
+@pytest.fixture
+def mongo_target(mongodb, shop):
+    """The `targets` entry for the shop's database."""
+    return {"name": "mongo", "engine": "mongodb", "dsn": f"{mongodb.uri}/{shop.name}", "connections": 2}
+
+
+@pytest.fixture
+def score(mongo_target, tmp_path):
+    """score(*events): their records."""
+    def run(*queries, **settings):
+        path = tmp_path / "assayd.conf"
+        path.write_text(config_text({"targets": (mongo_target,), "pipeline": {"state_directory": str(tmp_path)}, **settings}))
+        done = assayd("score", "--config", str(path), stdin="".join(plain(query) + "\n" for query in queries))
+        assert done.returncode == 0, done.stderr
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    return run
+
+
+def asked(sql, truth, **more):
+    return events.event(sql, target="mongo", ground_truth={"sql": truth}, **more)
+
+
+def test_a_query_is_compared_with_its_truth(score, tmp_path):
+    record, = score(events.sure(target="mongo", sql="db.customers.aggregate([{$group: {_id: '$city', n: {$sum: 1}}}, {$sort: {_id: 1}}])",
+                                ground_truth={"sql": "db.customers.aggregate([{$sortByCount: '$city'}, {$sort: {_id: 1}}])"}))
+    technical = record["confidence"]["technical"]
+    assert technical["valid"] and technical["score"] == 100, technical
+    assert record["safety"]["verdict"] == "SAFE"
+    validation = record["result_validation"]
+    assert (validation["status"], validation["score"]) == ("COMPARED", 1.0), validation
+    assert validation["generated"]["rows"] == validation["truth"]["rows"] == 3
+    assert validation["one_snapshot"] is False  # this server has none
+    assert record["evaluation"]["passed"] is True and record["structure"]["tables"] == ["customers"]
+    assert record["provenance"]["catalog_digest"] and record["provenance"]["catalog_sampled"] is True
+    assert (tmp_path / "catalog-mongo.mongodb").exists()
+
+
+TRUTH = "db.customers.find({city: 'Rome'}, {_id: 1})"
+
+JUDGED = {
+    "another form": ("db.customers.aggregate([{$match: {city: {$eq: 'Rome'}}}, {$project: {_id: 1}}])", "COMPARED", 1.0, None),
+    "a command document": ('{"find": "customers", "filter": {"city": "Rome"}, "projection": {"_id": 1}}', "COMPARED", 1.0, None),
+    "another city": ("db.customers.find({city: 'Oslo'}, {_id: 1})", "COMPARED", 0.0, None),
+    "fewer rows": ("db.customers.find({city: 'Rome', _id: {$gt: 3}}, {_id: 1})", "COMPARED", 0.3, None),
+    "no rows": ("db.customers.find({city: 'Rom'}, {_id: 1})", "COMPARED", 0.3, None),
+    "more fields": ("db.customers.find({city: 'Rome'})", "COMPARED", 0.1, None),
+    "what the server refuses": ("db.customers.aggregate([{$project: {a: {$divide: ['$_id', 0]}}}])", "EXECUTION_FAILED", 0.0, None),
+    "a write": ("db.customers.deleteMany({})", "UNSAFE", 0.0, "not_a_read"),
+    "a second statement": ("db.customers.find(); db.customers.drop()", "UNSAFE", 0.0, "multiple_statements"),
+    "a stage that writes": ("db.customers.aggregate([{$match: {}}, {$out: 'stolen'}])", "UNSAFE", 0.0, "select_into"),
+    "one within another": ("db.orders.aggregate([{$lookup: {from: 'customers', pipeline: [{$merge: 'stolen'}], as: 'c'}}])",
+                           "UNSAFE", 0.0, "select_into"),
+    "JavaScript": ("db.customers.find({$where: 'sleep(10000)'})", "UNSAFE", 0.0, "dangerous_function"),
+}
+
+
+def test_queries_get_what_they_deserve(score, shop):
+    before = sorted(shop.list_collection_names())
+    records = score(*(asked(sql, TRUTH) for sql, *_ in JUDGED.values()))
+    for (what, (_, status, expected, violation)), record in zip(JUDGED.items(), records, strict=True):
+        validation = record["result_validation"]
+        assert (validation["status"], validation["score"]) == (status, expected), (what, record)
+        if violation:
+            assert violation in [item["code"] for item in record["safety"]["violations"]], (what, record)
+            assert record["disposition"]["action"] == "WITHHOLD" and record["evaluation"]["passed"] is False, what
+    assert sorted(shop.list_collection_names()) == before
+
+
+def test_names_are_those_of_the_sample(score):
+    unknown, field, date = score(asked("db.customer.find({city: 'Rome'}, {_id: 1}).limit(3)", TRUTH),
+                                 asked("db.orders.find({'items.skuu': 's1'}, {_id: 1}).limit(3)", TRUTH),
+                                 asked("db.customers.find({since: {$gt: '2024-01-05'}}, {_id: 1}).limit(3)", TRUTH))
+    said = [[(item["code"], item["severity"]) for item in record["confidence"]["technical"]["diagnostics"]]
+            for record in (unknown, field, date)]
+    assert said == [[("unknown_table", "ERROR")], [("unknown_field", "WARNING")], [("type_mismatch", "WARNING")]], said
+    assert unknown["confidence"]["technical"]["score"] == 0
+    assert "customers" in unknown["confidence"]["technical"]["diagnostics"][0]["message"]
+    assert "items.sku" in field["confidence"]["technical"]["diagnostics"][0]["message"]
+
+
+def test_digests_are_of_the_documented_texts(score, shop):
+    shop.kinds.insert_one({"_id": 1, "a": 2.5, "b": bson.Int64(2**62), "c": bson.Decimal128("0.10"), "d": None, "e": "", "f": "Größe",
+                           "g": datetime.datetime(2026, 1, 31, 10), "h": b"\0\xff", "i": True, "j": [1, {"x": None}],
+                           "k": bson.ObjectId("0123456789abcdef01234567"), "l": bson.Regex("x", "i"), "m": 1e100})
+    record, = score(asked("db.kinds.find()", "db.kinds.find({}, {_id: 1})"))
+    shop.kinds.drop()
+    generated, truth = record["result_validation"]["generated"], record["result_validation"]["truth"]
+    assert truth["digest"] == recompute.result_digest([["1"]])
+    assert generated["digest"] == recompute.result_digest([
+        ["1", "2.5", "4611686018427387904", "0.10", None, "", "Größe", "2026-01-31T10:00:00.000Z", "00ff", "true", '[1,{"x":null}]',
+         "0123456789abcdef01234567", "/x/i", "1e+100"]])
+
+
+def test_check_looks_at_the_target(mongo_target, tmp_path):
+    path = tmp_path / "check.conf"
+    path.write_text(config_text({"kafka": {"bootstrap_servers": "127.0.0.1:1"}, "targets": (
+        mongo_target, {**mongo_target, "name": "away", "dsn": "mongodb://127.0.0.1:1/shop"})}))
+    lines = assayd("check", "--config", str(path)).stdout.splitlines()
+    fine, away = (next(at for at, line in enumerate(lines) if f'target "{name}"' in line) for name in ("mongo", "away"))
+    assert lines[fine] == 'ok      target "mongo"' and lines[away].startswith('error   target "away"'), lines
+    assert [line.partition(": ")[2].partition(" (")[0].partition(",")[0] for line in lines[fine + 1:away]] == [
+        "the server has no snapshots", "the dsn names no user"], lines
+    for dsn, said in (("mongodb://h/d?tsl=true", '"tls"'), ("mongodb://u:hunter2@h/d", "password_file"), ("mongodb://h", "names no database")):
+        path.write_text(config_text({"targets": ({**mongo_target, "dsn": dsn},)}))
+        done = assayd("check", "--offline", "--config", str(path))
+        line, = (line for line in done.stdout.splitlines() if "targets[0].dsn" in line)
+        assert line.startswith("error") and said in line and "hunter2" not in done.stdout, done.stdout
+        assert assayd("score", "--config", str(path)).returncode == CONFIG
+
+
+def test_candidates_agree_by_their_results(score):
+    record, = score(asked("db.customers.countDocuments({city: 'Rome'})", TRUTH, candidates=[
+        {"sql": "db.customers.aggregate([{$match: {city: 'Rome'}}, {$count: 'n'}])"},
+        {"sql": "db.customers.find({city: 'Rome'}).count()"},
+        {"sql": "db.customers.countDocuments({city: {$in: ['Oslo', 'Lima']}})"}]), agreement={"execute": True})
+    agreement = record["confidence"]["agreement"]
+    assert agreement["texts"] == 4 and agreement["results"] == 0.75, agreement
