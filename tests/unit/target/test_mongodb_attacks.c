@@ -6,6 +6,7 @@
 #include <mongoc/mongoc.h> // first: it calls what banned.h forbids
 
 #include "tests/harness/fixtures/long_run.h"
+#include "tests/harness/fixtures/streams.h"
 #include "tests/harness/servers/mongodb.h"
 
 #include "common/buf.h"
@@ -543,6 +544,84 @@ static void deep_ones_change_nothing(void **state)
 		buf_free(&inner);
 	}
 	nothing_has_changed("the deepest one");
+}
+
+/* --- in whatever else there is --- */
+
+/* Names of fields and of operands, beside all operators. */
+static const char *const field_names[] = { "a",	       "b.c",	    "_id",     "from",
+					   "pipeline", "as",	    "let",     "in",
+					   "input",    "vars",	    "cond",    "output",
+					   "query",    "filter",    "coll",    "startWith",
+					   "value",    "window",    "sortBy",  "groupBy",
+					   "default",  "branches",  "then",    "restrictSearchWithMatch",
+					   "$oid",     "$date",	    "$uuid",   "$code",
+					   "$natural", "$geometry", "$binary", "$regularExpression",
+					   "newRoot" };
+
+/* `%`: a document. */
+static const char *const carriers[] = {
+	"db.people.aggregate([%])",
+	"db.people.aggregate([{$match: %}, {$limit: 1}])",
+	"db.people.aggregate([{$set: {x: %}}, {$limit: 1}])",
+	"db.people.aggregate([{$group: {_id: 1, x: %}}])",
+	"db.people.aggregate([{$facet: {x: [%]}}])",
+	"db.people.aggregate([{$facet: %}])",
+	"db.people.aggregate([{$lookup: %}, {$limit: 1}])",
+	"db.people.aggregate([{$unionWith: %}, {$limit: 1}])",
+	"db.people.aggregate([{$setWindowFields: %}, {$limit: 1}])",
+	"db.people.aggregate([{$limit: 1}], %)",
+	"db.people.find(%).limit(1)",
+	"db.people.find({}, %).limit(1)",
+	"db.people.find({}, {}, %).limit(1)",
+	"db.people.find({}).sort(%).limit(1)",
+	"db.people.find({}).collation(%).hint(%).limit(1)",
+	"db.people.countDocuments(%)",
+	"db.people.distinct('a', %)",
+	"{find: 'people', filter: %, limit: 1}",
+	"{aggregate: 'people', pipeline: [%], cursor: %}",
+};
+
+static size_t draw(uint64_t *seed, size_t count)
+{
+	return (size_t)(stream_uniform(seed) * (double)count);
+}
+
+static const char *drawn_name(uint64_t *seed)
+{
+	size_t place = draw(seed, COUNT_OF(operators) + COUNT_OF(field_names));
+	return place < COUNT_OF(operators) ? operators[place].name : field_names[place - COUNT_OF(operators)];
+}
+
+/* A document in which the operator stands so deep, below names that were drawn. */
+static void put_drawn(struct buf *to, uint64_t *seed, size_t depth, const char *operation)
+{
+	bool listed = draw(seed, 3) == 0;
+	if (depth == 0) {
+		buf_printf(to, "{%s}", operation);
+		return;
+	}
+	buf_append_char(to, '{');
+	if (draw(seed, 4) == 0)
+		buf_printf(to, "'%s': 1, ", drawn_name(seed));
+	buf_printf(to, "'%s': %s", drawn_name(seed), listed ? "[1, " : "");
+	put_drawn(to, seed, depth - 1, operation);
+	buf_append_text(to, listed ? "]}" : "}");
+}
+
+static void drawn_ones_change_nothing(void **state)
+{
+	uint64_t seed = 20;
+	size_t rounds = whole_or(1000000, 20000);
+	(void)state;
+	for (size_t i = 0; i < rounds; i++) {
+		_cleanup_(buf_free) struct buf document = BUF_INIT, operation = BUF_INIT;
+		const char *const *operand = operands[draw(&seed, COUNT_OF(operands))];
+		buf_printf(&operation, "%s: %s", operand[0], operand[1]);
+		put_drawn(&document, &seed, draw(&seed, 7), operation.data);
+		with(carriers[draw(&seed, COUNT_OF(carriers))], '%', document.data, attack);
+	}
+	nothing_has_changed("the last one drawn");
 }
 
 /* --- methods and commands --- */
@@ -1119,6 +1198,7 @@ int main(void)
 		cmocka_unit_test(refused_operators_change_nothing),
 		cmocka_unit_test(wrapped_ones_change_nothing),
 		cmocka_unit_test(deep_ones_change_nothing),
+		cmocka_unit_test(drawn_ones_change_nothing),
 		cmocka_unit_test(methods_and_commands_change_nothing),
 		cmocka_unit_test(the_servers_own_collections_are_not_read),
 		cmocka_unit_test(odd_texts_change_nothing),
