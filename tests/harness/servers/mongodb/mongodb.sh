@@ -12,8 +12,9 @@
 #   - no explain; code ($where, $function, mapReduce, eval) is never run
 #   - no $unionWith, $set, $replaceWith, $bucketAuto, $setWindowFields, $densify, $fill, $documents, $geoNear, nor stages that tell of
 #     the server ($currentOp, $collStats, $listSessions, ...) but $indexStats; $sample is there
-#   - of the expressions many, but no regular expressions, $switch, $let, $zip, $trim, $dateFromString, $dateTrunc; of the accumulators
-#     $sum, $min, $max, $avg, $first, $last, $push and $addToSet
+#   - of the expressions some 70, but no regular expressions, $switch, $let, $zip, $trim, $round, $first, $last, $type, $stdDevPop, no
+#     angles, dates from parts and steps of dates; in find's projection none: a field with one is left out
+#   - of the accumulators $sum, $min, $max, $avg, $first, $last, $push and $addToSet; of the conditions no $jsonSchema, $text, bits
 #
 #   mongodb.sh fetch                fetches the server through Maven once, into the cache, and compiles Server.java there
 #   mongodb.sh start [--owner PID] [--port PORT]
