@@ -2,10 +2,11 @@
 
 Printed as GeneratedQuery JSON, one a line, the same ones every time. Every level of confidence and every kind of advisory
 that needs no judge comes up; about as many answers are right as their confidence promises. Those of a second, outdated
-assistant look as good and are mostly wrong, which is found out as calibration drift.
+assistant look as good and are mostly wrong, which is found out as calibration drift. With --mongodb, a third one asks about reviews.
 """
 
 import json
+import sys
 import uuid
 
 REGIONS = ["North", "South", "East", "West"]
@@ -118,7 +119,31 @@ def special_events():
         yield {**event(1000 + place, question, sql, retrieval=retrieval(high, place), response=response(high)), **more}
 
 
+REVIEWS = [  # question, the right query, what was generated
+    ("How many reviews has the lamp?", "db.reviews.countDocuments({product: 'lamp'})",
+     "db.reviews.aggregate([{$match: {product: 'lamp'}}, {$count: 'reviews'}])"),
+    ("What do people think of each product?", "db.reviews.aggregate([{$group: {_id: '$product', stars: {$avg: '$stars'}}}, {$sort: {_id: 1}}])",
+     "db.reviews.aggregate([{$group: {_id: '$product', mean: {$avg: '$stars'}}}, {$sort: {_id: 1}}])"),
+    ("Which reviews have one star?", "db.reviews.find({stars: 1}, {product: 1})", "db.reviews.find({stars: {$lte: 2}}, {product: 1})"),
+    ("Which late ones came from Norway?", "db.reviews.find({tags: 'late', 'author.country': 'NO'}, {_id: 1})",
+     "db.reviews.find({'author.country': 'NO', tags: {$in: ['late']}}, {_id: 1})"),
+    ("What was written since June?", "db.reviews.find({written: {$gte: ISODate('2026-06-01')}}, {_id: 1})",
+     "db.reviews.find({written: {$gte: '2026-06-01'}}, {_id: 1})"),
+    ("Who wrote about the atlas?", "db.reviews.distinct('author.name', {product: 'atlas'})", "db.review.distinct('author.name', {product: 'atlas'})"),
+    ("Keep the best ones.", "db.reviews.find({stars: 5})", "db.reviews.aggregate([{$match: {stars: 5}}, {$out: 'best'}])"),
+]
+
+
+def review_events():
+    high = TIERS[0]
+    for place, (question, truth, query) in enumerate(REVIEWS):
+        yield {**event(3000 + place, question, query, retrieval=retrieval(high, place), response=response(high), ground_truth={"sql": truth}),
+               "application": "review-assistant", "target": "reviews"}
+
+
 def main():
+    for sample in review_events() if "--mongodb" in sys.argv else ():
+        print(json.dumps(sample))
     for sample in everyday_events():
         print(json.dumps(sample))
     for sample in legacy_events():

@@ -9,7 +9,7 @@ import time
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-MAIN, LEGACY = "shop-assistant", "legacy-assistant"  # the sample's applications
+MAIN, LEGACY, REVIEWS = "shop-assistant", "legacy-assistant", "review-assistant"  # the sample's applications
 DRIFT_WAIT_S = 15
 ACTIONS = ("USE", "USE_WITH_CAUTION", "VERIFY", "WITHHOLD")
 LEVELS = ["HIGH_CONFIDENCE", "MEDIUM_CONFIDENCE", "LOW_CONFIDENCE", "VERY_LOW_CONFIDENCE"]
@@ -106,6 +106,15 @@ def show_legacy(records):
               "returned the right rows: see CALIBRATION_DRIFT below")
 
 
+def show_reviews(records):
+    reviews = sorted((r for r in records if r["application"] == REVIEWS), key=lambda r: r["occurred_at"])
+    if not reviews:
+        return
+    headline("MongoDB: queries of mongosh on a target of their own")
+    for record in reviews:
+        print(f"  {record['disposition']['action']:16} {record['input']['sql']}\n{'':19}{record['disposition']['reasons'][0]['text']}")
+
+
 def show_dispositions(records):
     headline("Dispositions: the one conclusion of each record, and what decided it most often")
     by_action = collections.defaultdict(list)
@@ -179,6 +188,7 @@ def show(arguments):
     print(f"\n{arguments.expected} events went in; {len(records)} scored records and {len(dead)} dead letter(s) came out.")
     show_levels(records)
     show_legacy(records)
+    show_reviews(records)
     show_correctness(records)
     show_dispositions(records)
     show_advisories(advisories)

@@ -25,6 +25,21 @@ def test_everything_comes_out():
     assert "334 events went in; 333 scored records and 1 dead letter(s) came out." in done.stdout
 
 
+def test_a_mongodb_target_is_shown(mongodb):
+    """Whose server can be had here, as the fixture says."""
+    if pathlib.Path(BINARY).resolve() != ROOT / "build" / "release" / "assayd":
+        pytest.skip("it builds and runs build/release, which is not what is tested here")
+    assert mongodb.port
+    done = subprocess.run([ROOT / "packaging" / "quickstart", "--mongodb"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=400, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "341 events went in; 340 scored records and 1 dead letter(s) came out." in done.stdout
+    lines = done.stdout.splitlines()
+    at = lines.index("MongoDB: queries of mongosh on a target of their own") + 2
+    actions = [line.split()[0] for line in lines[at:at + 14:2]]
+    assert actions == ["USE", "USE", "WITHHOLD", "USE_WITH_CAUTION", "WITHHOLD", "WITHHOLD", "WITHHOLD"], done.stdout
+
+
 @contextlib.contextmanager
 def kept():
     """The quickstart that goes on: the commands that it prints, the last one for asking its assistant."""

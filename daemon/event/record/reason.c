@@ -363,11 +363,15 @@ static bool cause_of_technical(const struct reason_parts *reason, str_t *ret_cau
 	return true;
 }
 
-/* What the advisory confidence lacks the most. */
+#define NOTHING_LACKS 0.9
+
+/* What the advisory confidence lacks the most; "": nothing worth a word. */
 static const char *lacking_part(const struct record_advisory_confidence *advisory)
 {
 	double retrieval = advisory->retrieval_quality / 0.4, sources = advisory->source_quality / 0.3,
 	       response = advisory->response_quality / 0.3;
+	if (retrieval >= NOTHING_LACKS && sources >= NOTHING_LACKS && response >= NOTHING_LACKS)
+		return "";
 	if (retrieval <= sources && retrieval <= response)
 		return retrieval > 0 ? "what was retrieved fits badly" : "nothing that fits was retrieved";
 	if (sources <= response)
@@ -376,6 +380,17 @@ static const char *lacking_part(const struct record_advisory_confidence *advisor
 		return "the model's reply lacks optional fields";
 	return response > 0 ? "the model's reply lacks required fields"
 			    : "the model's reply is no JSON object";
+}
+
+static str_t cause_of_advisory(const struct record_advisory_confidence *advisory, struct arena *arena)
+{
+	const char *lacking = lacking_part(advisory);
+	return arena_printf(arena,
+			    "%s%sretrieval " SHARE_FMT " of 0.4, sources " SHARE_FMT
+			    " of 0.3, response " SHARE_FMT " of 0.3%s",
+			    lacking, *lacking ? " (" : "", SHARE_ARG(advisory->retrieval_quality),
+			    SHARE_ARG(advisory->source_quality), SHARE_ARG(advisory->response_quality),
+			    *lacking ? ")" : "");
 }
 
 /* How many other texts agree with the answer: by what they return, where that is known. */
@@ -410,13 +425,7 @@ static bool cause_of_limit(const struct reason_parts *reason, str_t *ret_cause)
 	if (str_is(factor, "retrieval") && confidence->retrieval)
 		*ret_cause = confidence->retrieval->interpretation_text;
 	else if (str_is(factor, "advisory") && confidence->advisory)
-		*ret_cause = arena_printf(reason->arena,
-					  "%s (retrieval " SHARE_FMT " of 0.4, sources " SHARE_FMT
-					  " of 0.3, response " SHARE_FMT " of 0.3)",
-					  lacking_part(confidence->advisory),
-					  SHARE_ARG(confidence->advisory->retrieval_quality),
-					  SHARE_ARG(confidence->advisory->source_quality),
-					  SHARE_ARG(confidence->advisory->response_quality));
+		*ret_cause = cause_of_advisory(confidence->advisory, reason->arena);
 	else if (str_is(factor, "agreement") && reason->source->known->answer_failed)
 		*ret_cause = STR("the answer does not run");
 	else if (str_is(factor, "agreement") && confidence->agreement)
