@@ -285,6 +285,21 @@ static bool is_option(str_t method)
 	return STR_IS_ANY(method, "collation", "hint", "min", "max", "returnKey", "showRecordId");
 }
 
+/* sort("a") is sort({a: 1}). */
+static struct mongodb_value *sort_by(struct mongodb_value *name, struct arena *arena)
+{
+	struct mongodb_value *document = new_document(arena, name->offset);
+	struct mongodb_value *direction = ARENA_NEW(arena, struct mongodb_value);
+	mongodb_set_number(direction, 1, arena);
+	direction->key = name->text;
+	direction->key_offset = direction->offset = name->offset;
+	direction->end = document->end = name->end;
+	document->first = document->last = direction;
+	document->count = 1;
+	name->kept = true;
+	return document;
+}
+
 static bool chain_on_find(struct mongodb_reader *reader, str_t method, size_t offset,
 			  const struct mongodb_arguments *arguments, struct mongodb_command *command)
 {
@@ -300,7 +315,9 @@ static bool chain_on_find(struct mongodb_reader *reader, str_t method, size_t of
 	if (!value)
 		return mongodb_fail(reader, arguments->offset, "an argument is expected");
 	if (str_is(method, "sort"))
-		set_once(command, &command->sort, value);
+		set_once(command, &command->sort,
+			 mongodb_is_text(value) && arguments->count == 1 ? sort_by(value, reader->arena)
+									 : value);
 	else if (str_is(method, "skip"))
 		set_once(command, &command->skip, value);
 	else if (str_is(method, "limit"))

@@ -73,6 +73,24 @@ bool mongodb_is_date(str_t text)
 	return hour <= 24 && minute < 60 && second <= 60 && ends_with_zone(text, at);
 }
 
+str_t mongodb_date_of_slashes(str_t text, struct arena *arena)
+{
+	size_t at = 0;
+	unsigned parts[6] = { 0 };
+	const char *const between[] = { "/", "/", " ", ":", ":" };
+	if (!digits(text, &at, 4, &parts[0]))
+		return STR_NONE;
+	for (size_t i = 1; i < 6 && at < text.len; i++) {
+		size_t most = at + 2 < text.len && isdigit((unsigned char)text.ptr[at + 2]) ? 2 : 1;
+		if (!byte_is(text, &at, between[i - 1]) || !digits(text, &at, most, &parts[i]))
+			return STR_NONE;
+	}
+	bool whole = at == text.len && parts[2] > 0 && (parts[3] == 0 || memchr(text.ptr, ':', text.len));
+	return whole ? arena_printf(arena, "%04u-%02u-%02uT%02u:%02u:%02u", parts[0], parts[1], parts[2],
+				    parts[3], parts[4], parts[5])
+		     : STR_NONE;
+}
+
 bool mongodb_is_local(str_t text)
 {
 	const char *time = memchr(text.ptr, ':', text.len);

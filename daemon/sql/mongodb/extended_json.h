@@ -22,5 +22,9 @@ bool mongodb_is_date(str_t text);
 /* Whether such a text has a time and no zone. */
 bool mongodb_is_local(str_t text);
 
+/* What JavaScript's own dates are written like, "2024/1/31" or "2024/1/31 23:59:59", in that form, as local
+ * times; absent: it is none such. */
+str_t mongodb_date_of_slashes(str_t text, struct arena *arena);
+
 /* The options of a regular expression in alphabetical order, each once; absent: one of them is none. */
 str_t mongodb_regex_options(str_t options, struct arena *arena);

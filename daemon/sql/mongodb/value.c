@@ -262,7 +262,7 @@ static str_t plain_digits(double number, struct arena *arena)
 	return arena_text(arena, digits, strlen(digits));
 }
 
-static void set_number(struct mongodb_value *value, double number, struct arena *arena)
+void mongodb_set_number(struct mongodb_value *value, double number, struct arena *arena)
 {
 	bool integral = number == floor(number) && number >= INT32_MIN && number <= INT32_MAX;
 	value->kind = MONGODB_NUMBER;
@@ -303,11 +303,11 @@ static bool read_hexadecimal(struct mongodb_reader *reader, double sign, struct 
 		unsigned char byte = (unsigned char)mongodb_peek(reader);
 		number = number * 16 + (isdigit(byte) ? byte - '0' : tolower(byte) - 'a' + 10);
 	}
-	set_number(value, sign * number, reader->arena);
+	mongodb_set_number(value, sign * number, reader->arena);
 	return digits > 0 && digits <= 16;
 }
 
-static struct mongodb_value *read_number(struct mongodb_reader *reader, struct mongodb_value *value)
+struct mongodb_value *mongodb_read_number(struct mongodb_reader *reader, struct mongodb_value *value)
 {
 	char digits[MAX_NUMBER_LEN + 1];
 	double sign = mongodb_peek(reader) == '-' ? -1 : 1;
@@ -316,7 +316,7 @@ static struct mongodb_value *read_number(struct mongodb_reader *reader, struct m
 	size_t start = reader->at, left = reader->text.len - start;
 	if (left >= 8 && memcmp(reader->text.ptr + start, "Infinity", 8) == 0) {
 		reader->at += 8;
-		set_number(value, sign * (double)INFINITY, reader->arena);
+		mongodb_set_number(value, sign * (double)INFINITY, reader->arena);
 		return value;
 	}
 	bool hexadecimal = mongodb_peek(reader) == '0' && (peek_behind(reader, 1) | 0x20) == 'x';
@@ -335,7 +335,7 @@ static struct mongodb_value *read_number(struct mongodb_reader *reader, struct m
 	reader->at += len;
 	if (is_name_start(mongodb_peek(reader)))
 		return mongodb_fail(reader, reader->at, "a number is followed by letters");
-	set_number(value, sign * strtod(digits, NULL), reader->arena);
+	mongodb_set_number(value, sign * strtod(digits, NULL), reader->arena);
 	return value;
 }
 
@@ -481,10 +481,12 @@ static bool make_date(const struct mongodb_call *call, struct mongodb_value *val
 		return mongodb_is_integer(number);
 	}
 	if (text) {
-		value->text = text->text;
-		if (str_is(call->name, "Date") && mongodb_is_local(text->text))
+		str_t slashes =
+			str_is(call->name, "Date") ? mongodb_date_of_slashes(text->text, arena) : STR_NONE;
+		value->text = str_present(slashes) ? slashes : text->text;
+		if (str_is(call->name, "Date") && mongodb_is_local(value->text))
 			value->type = "local";
-		return mongodb_is_date(text->text);
+		return mongodb_is_date(value->text);
 	}
 	str_t parts = STR("");
 	for (size_t i = 0; i < call->count; i++) {
@@ -509,6 +511,20 @@ static bool make_regex(const struct mongodb_call *call, struct mongodb_value *va
 	value->options = str_is(call->name, "RegExp") ? options_of_flags(options, arena)
 						      : mongodb_regex_options(options, arena);
 	return str_present(value->options);
+}
+
+/* Timestamp({t: 1, i: 2}) is Timestamp(1, 2). */
+static bool timestamp_of(const struct mongodb_value *document, struct mongodb_value *value,
+			 struct arena *arena)
+{
+	const struct mongodb_value *seconds = mongodb_member(document, "t");
+	const struct mongodb_value *number = mongodb_member(document, "i");
+	if (document->count != 2 || !mongodb_is_integer(seconds) || !mongodb_is_integer(number))
+		return false;
+	value->kind = MONGODB_OTHER;
+	value->type = "timestamp";
+	value->text = arena_printf(arena, STR_FMT "," STR_FMT, STR_ARG(seconds->text), STR_ARG(number->text));
+	return true;
 }
 
 static bool make_other(const struct mongodb_call *call, struct mongodb_value *value, struct arena *arena)
@@ -547,6 +563,10 @@ static bool make_value(const struct mongodb_call *call, bool constructed, struct
 		return make_number(call, "long", value, arena);
 	if (STR_IS_ANY(name, "NumberDecimal", "Decimal128"))
 		return make_number(call, "decimal", value, arena);
+	if (STR_IS_ANY(name, "Long.fromString", "Decimal128.fromString"))
+		return text && make_number(call, name.ptr[0] == 'L' ? "long" : "decimal", value, arena);
+	if (str_is(name, "Timestamp") && call->count == 1)
+		return timestamp_of(call->arguments[0], value, arena);
 	if (STR_IS_ANY(name, "Double", "Number"))
 		return make_number(call, "double", value, arena);
 	if (STR_IS_ANY(name, "RegExp", "BSONRegExp"))
@@ -573,8 +593,14 @@ static struct mongodb_value *read_word(struct mongodb_reader *reader, struct mon
 	} else if (STR_IS_ANY(call.name, "null", "undefined")) {
 		return value;
 	} else if (STR_IS_ANY(call.name, "NaN", "Infinity")) {
-		set_number(value, str_is(call.name, "NaN") ? (double)NAN : (double)INFINITY, reader->arena);
+		mongodb_set_number(value, str_is(call.name, "NaN") ? (double)NAN : (double)INFINITY,
+				   reader->arena);
 		return value;
+	}
+	if (!constructed && STR_IS_ANY(call.name, "Long", "Decimal128") && mongodb_take(reader, '.')) {
+		str_t method = mongodb_take_name(reader);
+		call.name =
+			arena_printf(reader->arena, STR_FMT "." STR_FMT, STR_ARG(call.name), STR_ARG(method));
 	}
 	if (!mongodb_take(reader, '(')) {
 		if (!STR_IS_ANY(call.name, "MinKey", "MaxKey"))
@@ -710,6 +736,26 @@ static struct mongodb_value *read_members_of(struct mongodb_reader *reader, stru
 	return read ? value : NULL;
 }
 
+/* A number, or a sum that begins with it or with a bracket. */
+static struct mongodb_value *read_sum(struct mongodb_reader *reader, struct mongodb_value *value)
+{
+	size_t start = reader->at;
+	if (mongodb_peek(reader) != '(') {
+		if (!mongodb_read_number(reader, value))
+			return NULL;
+		size_t end = reader->at;
+		if (!mongodb_skip_space(reader))
+			return NULL;
+		char byte = mongodb_peek(reader);
+		if (byte == '\0' || !strchr("+-*/", byte)) {
+			reader->at = end;
+			return value;
+		}
+	}
+	reader->at = start;
+	return mongodb_compute(reader, value) ? value : NULL;
+}
+
 static struct mongodb_value *read_kind(struct mongodb_reader *reader, struct mongodb_value *value)
 {
 	char byte = mongodb_peek(reader);
@@ -728,10 +774,11 @@ static struct mongodb_value *read_kind(struct mongodb_reader *reader, struct mon
 	case '-':
 	case '+':
 	case '.':
-		return read_number(reader, value);
+	case '(':
+		return read_sum(reader, value);
 	default:
 		if (isdigit((unsigned char)byte))
-			return read_number(reader, value);
+			return read_sum(reader, value);
 		if (is_name_start(byte))
 			return read_word(reader, value);
 		return mongodb_fail(reader, reader->at, "a value is expected");

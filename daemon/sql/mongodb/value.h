@@ -1,7 +1,8 @@
 /*
  * Literal values as mongosh texts and command documents write them: object and array literals with what
  * stands for the types of BSON (ObjectId("…"), ISODate("…"), NumberLong("…"), /…/i), and Extended JSON,
- * canonical and relaxed. No JavaScript is run: whatever is no literal is a failure with its offset.
+ * canonical and relaxed, and sums of plain numbers. No JavaScript is run: whatever else is no literal is a
+ * failure with its offset.
  *
  * The text is hostile. Reading it takes one pass, linear time and a bounded depth of the stack; values live
  * in the arena. Pure; a reader belongs to one thread.
@@ -86,6 +87,16 @@ str_t mongodb_take_string(struct mongodb_reader *reader);
 
 /* Reads a value, space before it included. NULL: failed. */
 struct mongodb_value *mongodb_read_value(struct mongodb_reader *reader);
+
+/* Takes a number as it is written, with its sign, into `value`. NULL: failed. */
+struct mongodb_value *mongodb_read_number(struct mongodb_reader *reader, struct mongodb_value *value);
+
+/* Makes the value what JavaScript's number becomes in BSON: an int where it is one, else a double. */
+void mongodb_set_number(struct mongodb_value *value, double number, struct arena *arena);
+
+/* arithmetic.c: takes a sum of plain numbers, as generators write times in milliseconds (7 * 24 * 60), into
+ * `value`. False: failed. */
+bool mongodb_compute(struct mongodb_reader *reader, struct mongodb_value *value);
 
 /* Notes the first failure. Always NULL. */
 void *mongodb_fail(struct mongodb_reader *reader, size_t offset, const char *what);

@@ -59,6 +59,10 @@ static void test_redact(void **state)
 		  "db.a.aggregate([{$facet: {x: [{$unionWith: 'b'}, {$unionWith: {coll: 'c', pipeline: "
 		  "[{$match: {from: ?}}, "
 		  "{$count: 'e'}]}}]}}])" },
+		{ SQL_MONGODB, "db.a.find({b: 60 * (2 + 3) , c: 1 /* x */ + 2}).sort('b')",
+		  "db.a.find({b: ? , c: ?}).sort('b')" },
+		{ SQL_MONGODB, "db.a.find({b: Timestamp({t: 1, i: 2}), c: Long.fromString('5')})",
+		  "db.a.find({b: ?, c: ?})" },
 		{ SQL_MONGODB, "db.a.find({b: 'x'", "?" },
 		{ SQL_MONGODB, "db.a.insertOne({b: 'x'})", "?" },
 	};
