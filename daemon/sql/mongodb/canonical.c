@@ -527,6 +527,8 @@ static str_t command_text(struct mongodb_form *form, const struct mongodb_comman
 	const struct mongodb_value *hint = mongodb_member(command->options, "hint");
 	if (mongodb_member(hint, "$natural"))
 		text = mongodb_pair(form->arena, text, " hint ", literal(form, hint));
+	if (str_present(command->database))
+		text = mongodb_pair(form->arena, mongodb_quote(command->database, form->arena), ".", text);
 	return command->explained ? mongodb_wrap(form->arena, "explained ", text, "") : text;
 }
 

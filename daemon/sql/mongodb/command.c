@@ -426,6 +426,12 @@ static bool read_part(struct mongodb_reader *reader, struct mongodb_command *com
 		command->collection_offset = reader->at;
 		return take_bracketed(reader, ')', &command->collection);
 	}
+	if (str_is(name, "getSiblingDB") && !str_present(command->collection) &&
+	    !str_present(command->database)) {
+		*ret_done = false;
+		reader->at++;
+		return take_bracketed(reader, ')', &command->database);
+	}
 	if (str_is(name, "runCommand") && !str_present(command->collection))
 		return run_command(reader, command);
 	if (mongodb_writes(name)) {

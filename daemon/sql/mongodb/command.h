@@ -19,6 +19,7 @@ struct mongodb_command {
 	enum mongodb_verb verb;
 	str_t word; /* the method's or the command's name, as written */
 	size_t word_offset;
+	str_t database;	  /* another one than the connection's, or this by its name; absent: not named */
 	str_t collection; /* absent: of the database alone */
 	size_t collection_offset;
 	bool one;	/* findOne: a single document */

@@ -23,17 +23,32 @@ static void report_failure(const struct mongodb_reader *reader, bool more, str_t
 	mongodb_unparsed(text, reader->failure, violations);
 }
 
-static void check(const struct mongodb_command *command, const struct sql_request *request,
-		  struct arena *arena, struct diagnostics *diagnostics, struct violations *violations,
+/* The target reads its own database alone. That has a name, too. */
+static void check_database(struct mongodb_command *command, const struct catalog *catalog,
+			   struct violations *violations)
+{
+	if (!str_present(command->database))
+		return;
+	if (catalog && str_equal(command->database, catalog_database(catalog)))
+		command->database = STR_NONE;
+	else
+		violations_doubt(violations, "database \"" STR_FMT "\" is not known to be the target's",
+				 STR_ARG(command->database));
+}
+
+static void check(struct mongodb_command *command, const struct sql_request *request, struct arena *arena,
+		  struct diagnostics *diagnostics, struct violations *violations,
 		  struct sql_analysis *analysis)
 {
 	struct mongodb_check check = { .arena = arena, .diagnostics = diagnostics, .violations = violations };
-	mongodb_check_command(&check, command);
 	/* A target of another dialect has a catalog, too. */
 	bool has_catalog = request->catalog && catalog_dialect(request->catalog) == SQL_MONGODB;
-	if (has_catalog)
-		mongodb_resolve(command, request->catalog, arena, diagnostics);
-	analysis->names_resolved = has_catalog;
+	const struct catalog *catalog = has_catalog ? request->catalog : NULL;
+	mongodb_check_command(&check, command);
+	check_database(command, catalog, violations);
+	analysis->names_resolved = catalog && !str_present(command->database);
+	if (analysis->names_resolved)
+		mongodb_resolve(command, catalog, arena, diagnostics);
 	texts_unique(&check.collections);
 	analysis->tables = check.collections.items;
 	analysis->tables_count = check.collections.count;

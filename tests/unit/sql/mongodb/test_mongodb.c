@@ -167,6 +167,10 @@ static void says_where_a_text_is_no_query(void **state)
 		{ "db.users.find({a: Long.fromString(5)})", 18 },
 		{ "db.users.find({a: Long.fromString('x')})", 18 },
 		{ "db.users.find({a: Long.ZERO})", 18 },
+		{ "db.getSiblingDB('a')", 20 },
+		{ "db.getSiblingDB().a.find()", 16 },
+		{ "db.getSiblingDB('a').getSiblingDB('b').c.find()", 21 },
+		{ "db.a.getSiblingDB('b').c.find()", 5 },
 		{ "db.users.find({a: NumberLong.fromString('5')})", 18 },
 		{ "db.users.find({a: x})", 18 },
 		{ "db.users.find({a: f(1)})", 18 },
@@ -459,6 +463,12 @@ static void is_not_led_astray(void **state)
 		"db.a.find({$literal: {$where: '1'}}).limit(1)",
 		"db.a.find({}, {$literal: {x: {$function: {}}}}).limit(1)",
 		"db.a.aggregate([{$project: {x: {$literal: {$out: 'b'}}}}, {$limit: 1}])",
+		"db.getSiblingDB('other').a.find().limit(1)",
+		"db.getSiblingDB('').a.find().limit(1)",
+		"db.getSiblingDB('other')['a'].find().limit(1)",
+		"db.getSiblingDB('other').getCollection('a').find().limit(1)",
+		"db.getSiblingDB('other').runCommand({find: 'a', limit: 1})",
+		"db.getSiblingDB('other').aggregate([{$documents: [{a: 1}]}])",
 	};
 	(void)state;
 	for (size_t i = 0; i < COUNT_OF(texts); i++)
@@ -681,6 +691,8 @@ static const char *const same[][2] = {
 };
 
 static const char *const other[][2] = {
+	{ "db.getSiblingDB('x').a.find()", "db.a.find()" },
+	{ "db.getSiblingDB('x').a.find()", "db.getSiblingDB('y').a.find()" },
 	{ "db.a.find({b: 60 * 60})", "db.a.find({b: 3601})" },
 	{ "db.a.find({b: new Date('2024/1/5')})", "db.a.find({b: new Date('2024-01-05')})" },
 	{ "db.a.find({b: new Date('2024/1/5')})", "db.a.find({b: new Date('2024/5/1')})" },

@@ -574,6 +574,23 @@ static void says_nothing_without_a_catalog(void **state)
 	assert_int_equal(analysis.diagnostics_count, 0);
 }
 
+/* Its own database has a name, by which it may be called. */
+static void knows_the_database(void **state)
+{
+	static const char *const others[] = { "db.getSiblingDB('Shop').gone.findOne()",
+					      "db.getSiblingDB('shop.').orders.findOne()" };
+	(void)state;
+	struct sql_analysis named = analyse(STR("db.getSiblingDB('shop').orders.findOne({nope: 1})"));
+	struct sql_analysis plain = analyse(STR("db.orders.findOne({nope: 1})"));
+	assert_true(named.verdict == SQL_SAFE && named.names_resolved && named.diagnostics_count == 1);
+	assert_string_equal(named.canonical.ptr, plain.canonical.ptr);
+	for (size_t i = 0; i < COUNT_OF(others); i++) {
+		struct sql_analysis other = analyse(str_from(others[i]));
+		assert_true(other.verdict == SQL_UNKNOWN && !other.names_resolved);
+		assert_int_equal(other.diagnostics_count, 0);
+	}
+}
+
 /* Stages that build on each other, and on themselves. */
 static str_t long_pipeline(struct buf *buf, const char *stage)
 {
@@ -622,6 +639,7 @@ int main(void)
 		cmocka_unit_test(says_what_may_be_meant),
 		cmocka_unit_test(warns_of_fields),
 		cmocka_unit_test(says_nothing_without_a_catalog),
+		cmocka_unit_test(knows_the_database),
 		cmocka_unit_test(is_bounded),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
