@@ -172,6 +172,17 @@ static bool append_all(const struct mongodb_fetch *fetch, bson_t *to, const stru
 	       wrong_value(fetch, wrong);
 }
 
+/* False: the query has failed, for what would be sent is no read. */
+static bool only_reads(const struct mongodb_fetch *fetch, const bson_t *query, const bson_t *options)
+{
+	const char *refused = mongodb_values_refused(query);
+	refused = refused ? refused : mongodb_values_refused(options);
+	if (refused)
+		query_failed(fetch, QUERY_FAILED,
+			     arena_printf(fetch->run->result.arena, "%s is not sent to a server", refused));
+	return !refused;
+}
+
 static mongoc_collection_t *collection_of(const struct mongodb_fetch *fetch)
 {
 	return mongoc_client_get_collection(fetch->session->client, fetch->session->dsn.database,
@@ -191,7 +202,7 @@ static void find(struct mongodb_fetch *fetch)
 		    append_count(fetch, &options, "skip", command->skip) &&
 		    (command->one ? BSON_APPEND_INT64(&options, "limit", 1)
 				  : append_count(fetch, &options, "limit", command->limit)) &&
-		    append_options(fetch, &options);
+		    append_options(fetch, &options) && only_reads(fetch, filter, &options);
 	if (made) {
 		mongoc_collection_t *collection = collection_of(fetch);
 		fetch_documents(fetch, mongoc_collection_find_with_opts(collection, filter, &options, NULL));
@@ -272,7 +283,7 @@ static mongoc_cursor_t *aggregate(struct mongodb_fetch *fetch,
 	mongodb_session_options(fetch->session, fetch->limit_ms, &options);
 	BSON_APPEND_INT64(&options, "batchSize", BATCH_DOCUMENTS);
 	BSON_APPEND_BOOL(&options, "allowDiskUse", false);
-	if (make(fetch, pipeline) && append_options(fetch, &options))
+	if (make(fetch, pipeline) && append_options(fetch, &options) && only_reads(fetch, pipeline, &options))
 		cursor = start_aggregate(fetch, pipeline, &options);
 	bson_destroy(&options);
 	return cursor;
@@ -327,7 +338,7 @@ static void distinct(struct mongodb_fetch *fetch)
 	bool made = append_all(fetch, &filter, command->filter);
 	bson_append_document_end(text, &filter);
 	mongodb_session_options(fetch->session, fetch->limit_ms, &options);
-	if (made && append_options(fetch, &options)) {
+	if (made && append_options(fetch, &options) && only_reads(fetch, text, &options)) {
 		if (mongoc_client_read_command_with_opts(fetch->session->client, fetch->session->dsn.database,
 							 text, NULL, &options, &reply, &error))
 			take_values(fetch, &reply);

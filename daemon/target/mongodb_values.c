@@ -174,6 +174,38 @@ static bool append_value(struct mongodb_writer *writer, bson_t *to, const char *
 	return appended;
 }
 
+static bool is_refused(const char *name)
+{
+	static const char *const refused[] = {
+		"$out",	      "$merge",	       "$function",	     "$accumulator", "$where",
+		"$currentOp", "$listSessions", "$listLocalSessions", "$changeStream"
+	};
+	for (size_t i = 0; name[0] == '$' && i < sizeof refused / sizeof *refused; i++)
+		if (strcmp(name, refused[i]) == 0)
+			return true;
+	return false;
+}
+
+static const char *refused_within(bson_iter_t *members)
+{
+	const char *found = NULL;
+	bson_iter_t child;
+	while (!found && bson_iter_next(members)) {
+		if (is_refused(bson_iter_key(members)))
+			found = bson_iter_key(members);
+		else if ((BSON_ITER_HOLDS_DOCUMENT(members) || BSON_ITER_HOLDS_ARRAY(members)) &&
+			 bson_iter_recurse(members, &child))
+			found = refused_within(&child);
+	}
+	return found;
+}
+
+const char *mongodb_values_refused(const bson_t *document)
+{
+	bson_iter_t members;
+	return bson_iter_init(&members, document) ? refused_within(&members) : NULL;
+}
+
 bool mongodb_values_append(bson_t *to, const struct mongodb_value *values, int64_t now_ms,
 			   const struct mongodb_value **ret_wrong)
 {

@@ -13,6 +13,11 @@
 bool mongodb_values_append(bson_t *to, const struct mongodb_value *values, int64_t now_ms,
 			   const struct mongodb_value **ret_wrong);
 
+/* The name of a field, at any depth, by which a server would write, run code or tell of itself, or NULL; it
+ * lives as long as the document. The last look at what is sent, which does not rely on who has read the text.
+ */
+const char *mongodb_values_refused(const bson_t *document);
+
 /* Appends one value under a name. False: as above. */
 bool mongodb_values_append_as(bson_t *to, const char *name, const struct mongodb_value *value, int64_t now_ms,
 			      const struct mongodb_value **ret_wrong);

@@ -314,6 +314,28 @@ static void values_are_written_as_bson(void **state)
 	}
 }
 
+static void what_writes_is_found_wherever_it_stands(void **state)
+{
+	static const struct {
+		const char *json, *refused;
+	} refusals[] = {
+		{ "{\"a\": {\"$gt\": 1}, \"b\": [\"$out\"]}", NULL },
+		{ "{\"$out\": 1}", "$out" },
+		{ "{\"pipeline\": [{\"$facet\": {\"$literal\": [{\"$merge\": \"x\"}]}}]}", "$merge" },
+		{ "{\"a\": [[{\"b\": {\"$function\": {}}}]]}", "$function" },
+		{ "{\"a\": 1, \"$where\": \"x\"}", "$where" },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+		bson_t *document = bson_new_from_json((const uint8_t *)refusals[i].json, -1, NULL);
+		const char *refused = mongodb_values_refused(document);
+		if ((refused == NULL) != (refusals[i].refused == NULL) ||
+		    (refused && strcmp(refused, refusals[i].refused) != 0))
+			fail_msg("%s: %s", refusals[i].json, refused ? refused : "nothing");
+		bson_destroy(document);
+	}
+}
+
 /* --- the role --- */
 
 #define USER "\"authenticatedUsers\": [{\"user\": \"u\", \"db\": \"admin\"}]"
@@ -363,9 +385,13 @@ static void roles_that_write_are_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(documents_are_rows),	      cmocka_unit_test(texts_are_made_valid),
-		cmocka_unit_test(results_are_bounded),	      cmocka_unit_test(rows_are_handed_on),
-		cmocka_unit_test(values_are_written_as_bson), cmocka_unit_test(roles_that_write_are_told),
+		cmocka_unit_test(documents_are_rows),
+		cmocka_unit_test(texts_are_made_valid),
+		cmocka_unit_test(results_are_bounded),
+		cmocka_unit_test(rows_are_handed_on),
+		cmocka_unit_test(values_are_written_as_bson),
+		cmocka_unit_test(what_writes_is_found_wherever_it_stands),
+		cmocka_unit_test(roles_that_write_are_told),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
