@@ -53,6 +53,8 @@ static void check_with_catalog(str_t text, const struct sql_analysis *without, s
 		abort();
 	struct sql_analysis with = analyse_with(text, catalog, arena);
 	check_offsets(&with, text.len);
+	if (strstr(text.ptr, "getSiblingDB")) /* the catalog tells whether that is another database */
+		return;
 	if (with.verdict != without->verdict || with.valid != without->valid ||
 	    with.diagnostics_count < without->diagnostics_count ||
 	    !str_equal(with.canonical, without->canonical))
