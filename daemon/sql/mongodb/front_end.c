@@ -23,17 +23,17 @@ static void report_failure(const struct mongodb_reader *reader, bool more, str_t
 	mongodb_unparsed(text, reader->failure, violations);
 }
 
-/* The target reads its own database alone. That has a name, too. */
+/* Its own database has a name, too, which the catalog tells. The process that runs queries has none and could
+ * not know it from another one: whoever names a database is not proven to read this. */
 static void check_database(struct mongodb_command *command, const struct catalog *catalog,
 			   struct violations *violations)
 {
 	if (!str_present(command->database))
 		return;
+	violations_doubt(violations, "database \"" STR_FMT "\" is named, which may be another one",
+			 STR_ARG(command->database));
 	if (catalog && str_equal(command->database, catalog_database(catalog)))
 		command->database = STR_NONE;
-	else
-		violations_doubt(violations, "database \"" STR_FMT "\" is not known to be the target's",
-				 STR_ARG(command->database));
 }
 
 static void check(struct mongodb_command *command, const struct sql_request *request, struct arena *arena,
