@@ -5,16 +5,31 @@
 #include "common/nearest.h"
 
 #include <ctype.h>
-#include <strings.h>
 
 #define MAX_HINTS      8
 #define MAX_CANDIDATES 1000 /* of one hint */
 
 /* --- hints --- */
 
+/* The next byte that is no underscore, in lower case; '\0' at the end. */
+static int next_letter(str_t text, size_t *at)
+{
+	while (*at < text.len && text.ptr[*at] == '_')
+		++*at;
+	return *at < text.len ? tolower((unsigned char)text.ptr[(*at)++]) : '\0';
+}
+
+/* customerId and customer_id, _id and id: whoever writes the one may mean the other. */
 static bool same_letters(str_t a, str_t b)
 {
-	return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0;
+	int letter;
+	size_t at = 0, other = 0;
+	do {
+		letter = next_letter(a, &at);
+		if (letter != next_letter(b, &other))
+			return false;
+	} while (letter);
+	return true;
 }
 
 static str_t last_part(str_t path)

@@ -512,6 +512,11 @@ static void says_what_may_be_meant(void **state)
 		{ "db.orders.findOne({Status: 'x'})",
 		  "no document of \"orders\" that was looked at has a field \"Status\"; did you mean "
 		  "\"status\"?" },
+		{ "db.orders.findOne({customerId: null, id: 1})",
+		  "no document of \"orders\" that was looked at has a field \"id\"; did you mean \"_id\"?" },
+		{ "db.orders.aggregate([{$sort: {customerId: 1}}, {$limit: 1}])",
+		  "no document of \"orders\" that was looked at has a field \"customerId\"; did you mean "
+		  "\"customer_id\"?" },
 		{ "db.orders.findOne({price: 1})",
 		  "no document of \"orders\" that was looked at has a field \"price\"; did you mean "
 		  "\"items.price\"?" },
