@@ -127,7 +127,7 @@ static void report_field(struct mongodb_resolver *resolver, const struct mongodb
 	enum sql_diagnostic_code code =
 		mongodb_shape_is_closed(level) ? DIAG_UNKNOWN_COLUMN : DIAG_UNKNOWN_FIELD;
 	str_t collection = level->relation ? level->relation->name : STR("");
-	bool fine = resolver->absence_is_asked && code == DIAG_UNKNOWN_FIELD;
+	bool fine = code == DIAG_UNKNOWN_FIELD && hash_map_get(&resolver->absences, path);
 	if (fine || is_reported(resolver, code, path))
 		return;
 	str_t hint = field_hint(resolver, documents, path);
@@ -205,6 +205,7 @@ void mongodb_resolve(const struct mongodb_command *command, const struct catalog
 {
 	struct mongodb_resolver resolver = { .arena = arena, .diagnostics = diagnostics, .catalog = catalog };
 	mongodb_shapes_init(&resolver.shapes, arena);
+	hash_map_init(&resolver.absences, arena, 0);
 	resolver.root = str_present(command->collection)
 				? mongodb_resolve_collection(&resolver, command->collection,
 							     command->collection_offset)

@@ -23,8 +23,9 @@ struct mongodb_resolver {
 	struct mongodb_shapes shapes;
 	struct mongodb_shape *root;		 /* the documents at this place */
 	const struct mongodb_binding *variables; /* in scope, the innermost first */
-	bool absence_is_asked; /* of the field that is named: that no document has it is no fault */
-	unsigned hints;	       /* that were looked for: they are dear */
+	struct hash_map
+		absences; /* fields that it is asked of whether they are there: if not, it is no fault */
+	unsigned hints;	  /* that were looked for: they are dear */
 };
 
 /* Reports what the catalog does not have of what the whole command names. */

@@ -222,36 +222,65 @@ static bool asks_for_absence(const struct mongodb_value *field)
 static void resolve_field(struct mongodb_resolver *resolver, const struct mongodb_shape *documents,
 			  const struct mongodb_value *field)
 {
-	struct mongodb_asked asked = { .name = field->key };
-	resolver->absence_is_asked = asks_for_absence(field);
-	asked.shape = mongodb_resolve_path(resolver, documents, field->key, field->key_offset, NULL);
-	resolver->absence_is_asked = false;
+	const struct mongodb_asked asked = {
+		.shape = mongodb_resolve_path(resolver, documents, field->key, field->key_offset, NULL),
+		.name = field->key,
+	};
 	if (mongodb_has_operators(field))
 		resolve_operators(resolver, &asked, field);
 	else
 		mongodb_resolve_comparison(resolver, asked.shape, asked.name, field, true);
 }
 
+static bool has_branches(const struct mongodb_value *condition)
+{
+	return STR_IS_ANY(condition->key, "$and", "$or", "$nor");
+}
+
+/* {$or: [{gone: false}, {gone: {$exists: false}}]}: the one branch tells that the other's field may be
+ * missing. */
+static void note_absences(struct mongodb_resolver *resolver, const struct mongodb_value *filter)
+{
+	const struct mongodb_value *member = mongodb_is_document(filter) ? filter->first : NULL;
+	for (; member; member = member->next) {
+		const struct mongodb_value *branch =
+			mongodb_is_operator(member) && has_branches(member) ? member->first : NULL;
+		if (!mongodb_is_operator(member) && asks_for_absence(member))
+			(void)hash_map_set(&resolver->absences, member->key, &resolver->absences);
+		for (; branch; branch = branch->next)
+			note_absences(resolver, branch);
+	}
+}
+
+static void resolve_members(struct mongodb_resolver *resolver, const struct mongodb_shape *documents,
+			    const struct mongodb_value *filter);
+
 static void resolve_condition(struct mongodb_resolver *resolver, const struct mongodb_shape *documents,
 			      const struct mongodb_value *condition)
 {
 	if (str_is(condition->key, "$expr"))
 		(void)mongodb_resolve_expression(resolver, condition);
-	if (!STR_IS_ANY(condition->key, "$and", "$or", "$nor"))
+	if (!has_branches(condition))
 		return;
 	for (const struct mongodb_value *branch = condition->first; branch; branch = branch->next)
-		mongodb_resolve_filter(resolver, documents, branch);
+		resolve_members(resolver, documents, branch);
 }
 
-void mongodb_resolve_filter(struct mongodb_resolver *resolver, const struct mongodb_shape *documents,
+static void resolve_members(struct mongodb_resolver *resolver, const struct mongodb_shape *documents,
 			    const struct mongodb_value *filter)
 {
-	if (!mongodb_is_document(filter))
-		return;
-	for (const struct mongodb_value *member = filter->first; member; member = member->next) {
+	const struct mongodb_value *member = mongodb_is_document(filter) ? filter->first : NULL;
+	for (; member; member = member->next) {
 		if (mongodb_is_operator(member))
 			resolve_condition(resolver, documents, member);
 		else
 			resolve_field(resolver, documents, member);
 	}
+}
+
+void mongodb_resolve_filter(struct mongodb_resolver *resolver, const struct mongodb_shape *documents,
+			    const struct mongodb_value *filter)
+{
+	note_absences(resolver, filter);
+	resolve_members(resolver, documents, filter);
 }

@@ -155,6 +155,14 @@ static void resolves_filters(void **state)
 		{ "db.orders.find({a: {$exists: false}, b: null, c: {$eq: null}, d: {$exists: true, $ne: 1}, "
 		  "e: {$ne: null}}).limit(1)",
 		  "unknown_field@62:d" },
+		{ "db.orders.find({$or: [{gone: false}, {$and: [{no: 1}, {gone: {$exists: "
+		  "false}}]}]}).limit(1)",
+		  "" },
+		{ "db.orders.find({$or: [{gone: false}, {left: {$exists: false}}]}).limit(1)",
+		  "unknown_field@23:gone" },
+		{ "db.orders.find({items: {$elemMatch: {$or: [{lost: null}, {lost: 0}]}}, 'ship.by': "
+		  "null}).limit(1)",
+		  "" },
 		{ "db.strict.find({b: null}).limit(1)", "unknown_column@16:b" },
 		{ "db.orders.find({no: {$regex: \"^5\"}}).limit(1)", "type_mismatch@29:no" },
 		{ "db.customers.find({age: {$regex: \"^5\"}}).limit(1)", "" },
