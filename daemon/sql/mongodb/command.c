@@ -376,7 +376,8 @@ static bool take_bracketed(struct mongodb_reader *reader, char close, str_t *ret
 	return true;
 }
 
-/* db.a.b.find: what stands in front of the method is the collection's name. */
+/* db.a.b.find: what stands in front of the method is the collection's name. Behind one, a method's name is
+ * the method. */
 static bool join_name(struct mongodb_reader *reader, struct mongodb_command *command, str_t part,
 		      size_t offset)
 {
@@ -385,6 +386,9 @@ static bool join_name(struct mongodb_reader *reader, struct mongodb_command *com
 		command->collection_offset = offset;
 		return true;
 	}
+	struct mongodb_command method = { 0 };
+	if (method_of(part, &method))
+		return mongodb_fail(reader, offset, "the method is not called");
 	if (command->collection.len + part.len > MAX_NAME)
 		return mongodb_fail(reader, offset, "the name of a collection is too long");
 	command->collection =

@@ -333,7 +333,7 @@ struct mongodb_value *mongodb_read_number(struct mongodb_reader *reader, struct 
 	memcpy(digits, reader->text.ptr + start, len);
 	digits[len] = '\0';
 	reader->at += len;
-	if (is_name_start(mongodb_peek(reader)))
+	if (is_name_start(mongodb_peek(reader)) && mongodb_space(reader->text, reader->at, NULL) == 0)
 		return mongodb_fail(reader, reader->at, "a number is followed by letters");
 	mongodb_set_number(value, sign * strtod(digits, NULL), reader->arena);
 	return value;

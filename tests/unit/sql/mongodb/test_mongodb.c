@@ -71,6 +71,8 @@ static void reads_what_generators_write(void **state)
 		"db.a.b.c.find({a: 1}).sort({a: 1, b: -1}).skip(2).limit(1).pretty()",
 		"db.users.find({a: {b: [1, -2.5, .5, 5., 1e3, 0x1F, +7]}})",
 		"db.users.find({'a': 'it\\'s', \"b\": \"\\u00e9\\x41\\n\", c: `x`})",
+		"db.users.find({a: 1\u00a0})",
+		"db.find.find()",
 		"db.users.find({a: true, b: false, c: null, d: undefined, e: NaN, f: -Infinity})",
 		"db.users.find({_id: ObjectId('507f1f77bcf86cd799439011')})",
 		"db.users.find({at: {$gte: ISODate('2024-01-01'), $lt: new "
@@ -136,6 +138,7 @@ static void says_where_a_text_is_no_query(void **state)
 		{ "db", 2 },
 		{ "db.users", 8 },
 		{ "db.find()", 3 },
+		{ "db.users.find.find()", 9 },
 		{ "db.users.find({a: 1)", 19 },
 		{ "db.users.find({a 1})", 17 },
 		{ "db.users.find({a: })", 18 },
