@@ -286,6 +286,7 @@ unit_test(sql/mongodb/mongodb COVERS sql/mongodb/*)
 unit_test(sql/mongodb/mongodb_fields COVERS sql/mongodb/resolve sql/mongodb/resolve_expressions
   sql/mongodb/resolve_filters sql/mongodb/resolve_stages sql/mongodb/shape)
 unit_test(sql/mongodb/mongodb_date COVERS sql/mongodb/date)
+unit_test(sql/mongodb/mongodb_required COVERS sql/mongodb/required)
 unit_test(sql/mysql/mysql COVERS sql/mysql/*)
 unit_test(sql/mysql/mysql_attacks PLAIN COVERS sql/mysql/safety WITH PkgConfig::MARIADB)
 unit_test(sql/mysql/mysql_oracle COVERS sql/mysql/* WITH PkgConfig::MARIADB)

@@ -3,6 +3,7 @@
 #include "sql/findings/front_end.h"
 #include "sql/mongodb/canonical.h"
 #include "sql/mongodb/check.h"
+#include "sql/mongodb/required.h"
 #include "sql/mongodb/resolve.h"
 #include "sql/mongodb/unparsed.h"
 
@@ -49,6 +50,7 @@ static void check(struct mongodb_command *command, const struct sql_request *req
 	analysis->names_resolved = catalog && !str_present(command->database);
 	if (analysis->names_resolved)
 		mongodb_resolve(command, catalog, arena, diagnostics);
+	mongodb_check_required(command, request, arena, diagnostics);
 	texts_unique(&check.collections);
 	analysis->tables = check.collections.items;
 	analysis->tables_count = check.collections.count;

@@ -211,7 +211,8 @@ static str_t no_table(const struct sql_required_column *rule, const struct catal
 str_t required_misnamed(const struct sql_required_column *rule, const struct catalog *catalog,
 			struct arena *arena)
 {
-	struct required required = { .any_case = catalog_dialect(catalog) != SQL_POSTGRESQL };
+	enum sql_dialect dialect = catalog_dialect(catalog);
+	struct required required = { .any_case = dialect == SQL_MYSQL || dialect == SQL_SQLITE };
 	struct nearest nearest;
 	size_t count;
 	bool found = false;
