@@ -204,7 +204,6 @@ static bool unknown_name(const struct sql_diagnostic *diagnostic)
 {
 	return strcmp(diagnostic->code, "unknown_table") == 0 ||
 	       strcmp(diagnostic->code, "unknown_column") == 0 ||
-	       strcmp(diagnostic->code, "unknown_field") == 0 ||
 	       strcmp(diagnostic->code, "unknown_function") == 0 ||
 	       strcmp(diagnostic->code, "unknown_type") == 0 ||
 	       strcmp(diagnostic->code, "invalid_literal") == 0; /* a label of an enum */

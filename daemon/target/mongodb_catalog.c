@@ -63,7 +63,9 @@ struct mongodb_sample {
 	struct mongodb_field **fields;
 	size_t count, capacity;
 	int64_t documents;
-	bool whole; /* all documents were seen */
+	bool whole; /* all documents were seen, with all that is in them */
+	bool open;  /* there are more fields than are kept */
+	bool cut;   /* not all elements of an array were looked at */
 };
 
 static unsigned type_bit(const bson_iter_t *iter)
@@ -92,8 +94,12 @@ static struct mongodb_field *field_at(struct mongodb_sample *sample, struct mong
 		parent ? arena_printf(sample->arena, STR_FMT ".%.*s", STR_ARG(parent->path), (int)len, name)
 		       : arena_text(sample->arena, name, len);
 	struct mongodb_field *field = hash_map_get(&sample->by_path, path);
-	if (field || sample->count == FIELDS_MAX)
+	if (field)
 		return field;
+	if (sample->count == FIELDS_MAX) {
+		sample->open = true;
+		return NULL;
+	}
 	if (parent && ++parent->children > CHILDREN_MAX) {
 		parent->open = true;
 		return NULL;
@@ -115,7 +121,11 @@ static void note_array(struct mongodb_sample *sample, struct mongodb_field *fiel
 	bson_iter_t element, members;
 	if (!bson_iter_recurse(iter, &element))
 		return;
-	for (size_t i = 0; i < ELEMENTS_MAX && bson_iter_next(&element); i++) {
+	for (size_t i = 0; bson_iter_next(&element); i++) {
+		if (i == ELEMENTS_MAX) {
+			sample->cut = true;
+			return;
+		}
 		field->elements |= type_bit(&element);
 		if (BSON_ITER_HOLDS_DOCUMENT(&element) && bson_iter_recurse(&element, &members))
 			note_document(sample, field, &members, depth + 1);
@@ -186,7 +196,8 @@ static bool read_sample(struct mongodb_session *session, const char *name, int64
 	}
 	bool failed = mongoc_cursor_error(cursor, &error);
 	session->abandoned |= failed && mongodb_session_target_error(&error) == ERR_TARGET_LOST;
-	sample->whole = !failed && !late && sample->documents < session->settings->target.sample_documents;
+	sample->whole = !failed && !late && !sample->cut &&
+			sample->documents < session->settings->target.sample_documents;
 	mongoc_cursor_destroy(cursor);
 	return !failed;
 }
@@ -284,6 +295,8 @@ static void put_collection(struct mongodb_session *session, const bson_t *collec
 	json_object_set_new(line, "sampled", json_integer(sample.documents));
 	json_object_set_new(line, "complete", json_boolean(sample.whole));
 	json_object_set_new(line, "fields", fields_of(&sample));
+	if (sample.open)
+		json_object_set_new(line, "open", json_true());
 	describe(collection, line);
 	put_line(out, line);
 }

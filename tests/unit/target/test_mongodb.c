@@ -313,12 +313,31 @@ static void larger_results_can_be_proven_equal(void **state)
 
 /* --- the server --- */
 
+/* More fields than are kept, and more elements than are looked at. */
+static void insert_large(void)
+{
+	struct buf command = BUF_INIT;
+	buf_append_text(&command, "{\"insert\": \"wide\", \"documents\": [{\"_id\": 1");
+	for (int i = 0; i < 10001; i++)
+		buf_printf(&command, ",\"f%d\":1", i);
+	buf_append_text(&command, "}]}");
+	mongodb_admin("shop", command.data);
+	buf_reset(&command);
+	buf_append_text(&command, "{\"insert\": \"deep\", \"documents\": [{\"_id\": 1, \"a\": [0");
+	for (int i = 0; i < 100; i++)
+		buf_append_text(&command, ",1");
+	buf_append_text(&command, "]}]}");
+	mongodb_admin("shop", command.data);
+	buf_free(&command);
+}
+
 static void catalogs_are_read_and_kept(void **state)
 {
 	char directory[] = "/tmp/assayd-test-mongodb-XXXXXX", path[128], command[160];
 	(void)state;
 	assert_non_null(mkdtemp(directory));
 	struct target_settings settings = mongodb_settings();
+	insert_large();
 	struct targets *keeping = start_targets(&settings, 1, directory);
 	targets_wait_catalogs(keeping, 60000);
 	struct catalog *catalog = targets_catalog(keeping, targets_find(keeping, STR("shop")));
@@ -331,6 +350,8 @@ static void catalogs_are_read_and_kept(void **state)
 	assert_non_null(strstr(source, "\"collection\":\"sales\",\"complete\":true"));
 	assert_non_null(strstr(source, "\"collection\":\"long\",\"complete\":false"));
 	assert_non_null(strstr(source, "\"sampled\":1000"));
+	assert_non_null(strstr(source, "\"kind\":\"collection\",\"open\":true,\"sampled\":1}"));
+	assert_non_null(strstr(source, "\"collection\":\"deep\",\"complete\":false"));
 	catalog_unref(catalog);
 	targets_stop(keeping);
 	snprintf(path, sizeof path, "%s/catalog-shop.mongodb", directory);
