@@ -189,6 +189,23 @@ static mongoc_collection_t *collection_of(const struct mongodb_fetch *fetch)
 					    fetch->command.collection.ptr);
 }
 
+#define FIRST_BATCH 101 /* the server's, unless another size is asked for */
+
+/* One batch is the whole result for who asks for a single one. */
+static bool append_limit(const struct mongodb_fetch *fetch, bson_t *options)
+{
+	const struct mongodb_command *command = &fetch->command;
+	const struct mongodb_value *single = mongodb_member(command->options, "singleBatch");
+	const struct mongodb_value *batch = mongodb_member(command->options, "batchSize");
+	int64_t most = batch && mongodb_is_integer(batch) ? (int64_t)batch->number : FIRST_BATCH;
+	bool limited = command->limit && command->limit->number > 0 && command->limit->number < (double)most;
+	if (command->one)
+		return BSON_APPEND_INT64(options, "limit", 1);
+	if (single && single->number != 0 && most > 0 && !limited)
+		return BSON_APPEND_INT64(options, "limit", most);
+	return append_count(fetch, options, "limit", command->limit);
+}
+
 static void find(struct mongodb_fetch *fetch)
 {
 	const struct mongodb_command *command = &fetch->command;
@@ -199,9 +216,7 @@ static void find(struct mongodb_fetch *fetch)
 	bool made = append_all(fetch, filter, command->filter) &&
 		    append(fetch, &options, "projection", command->projection) &&
 		    append(fetch, &options, "sort", command->sort) &&
-		    append_count(fetch, &options, "skip", command->skip) &&
-		    (command->one ? BSON_APPEND_INT64(&options, "limit", 1)
-				  : append_count(fetch, &options, "limit", command->limit)) &&
+		    append_count(fetch, &options, "skip", command->skip) && append_limit(fetch, &options) &&
 		    append_options(fetch, &options) && only_reads(fetch, filter, &options);
 	if (made) {
 		mongoc_collection_t *collection = collection_of(fetch);

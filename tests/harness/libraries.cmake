@@ -18,6 +18,7 @@ test_program(trial_broker SOURCES harness/servers/trial_broker.c WITH PkgConfig:
 test_program(avro_tool SOURCES harness/fixtures/avro_tool.c WITH assayd_avro IN harness)
 test_program(resolve_tool SOURCES harness/fixtures/resolve_tool.c WITH assayd_avro IN harness)
 test_program(audit_tool SOURCES harness/fixtures/audit_tool.c WITH assayd_audit IN harness)
+test_program(mongodb_tool SOURCES harness/fixtures/mongodb_tool.c WITH assayd_target IN harness)
 if(NOT ASSAYD_SANITIZE MATCHES "thread")
-  add_dependencies(once trial_broker avro_tool resolve_tool audit_tool)
+  add_dependencies(once trial_broker avro_tool resolve_tool audit_tool mongodb_tool)
 endif()

@@ -485,6 +485,7 @@ bool mongodb_read_command(struct mongodb_reader *reader, struct mongodb_command 
 		struct mongodb_value *document = mongodb_read_value(reader);
 		read = document && take_document(reader, document, ret_command);
 	} else {
+		reader->script = true;
 		read = read_expression(reader, ret_command);
 	}
 	if (!read || ret_command->verb == MONGODB_WRITE)

@@ -222,6 +222,10 @@ static bool take_characters(struct mongodb_reader *reader, char quote, struct bu
 					    "a template that computes something is no literal");
 		if ((byte == '\n' || byte == '\r') && quote != '`')
 			return mongodb_fail(reader, start, "a string goes on over the end of its line");
+		if (byte == '\r') { /* every end of a line in a template is one newline */
+			reader->at += mongodb_peek(reader) == '\n';
+			byte = '\n';
+		}
 		if (byte != '\\')
 			buf_append_char(out, byte);
 		else if (!take_escape(reader, out))
@@ -718,6 +722,53 @@ static bool keys_are_unique(struct mongodb_reader *reader, const struct mongodb_
 	return true;
 }
 
+/* 0 to 4294967294, as a number writes itself; else -1. */
+static int64_t index_of(str_t key)
+{
+	int64_t index = 0;
+	if (key.len == 0 || key.len > 10 || (key.ptr[0] == '0' && key.len > 1))
+		return -1;
+	for (size_t i = 0; i < key.len; i++) {
+		if (!isdigit((unsigned char)key.ptr[i]))
+			return -1;
+		index = index * 10 + (key.ptr[i] - '0');
+	}
+	return index < UINT32_MAX ? index : -1;
+}
+
+static int by_place(const void *left, const void *right)
+{
+	const struct mongodb_value *a = *(struct mongodb_value *const *)left,
+				   *b = *(struct mongodb_value *const *)right;
+	int64_t index_a = index_of(a->key), index_b = index_of(b->key);
+	if (index_a >= 0 && index_b >= 0)
+		return (index_a > index_b) - (index_a < index_b);
+	if (index_a >= 0 || index_b >= 0)
+		return index_a >= 0 ? -1 : 1;
+	return (a->key_offset > b->key_offset) - (a->key_offset < b->key_offset);
+}
+
+/* In JavaScript, fields whose names are indexes come first, by number. */
+static void put_indexes_first(const struct mongodb_reader *reader, struct mongodb_value *document)
+{
+	struct mongodb_value **fields = ARENA_ARRAY(reader->arena, struct mongodb_value *, document->count);
+	size_t count = 0;
+	bool any = false;
+	for (struct mongodb_value *field = document->first; field; field = field->next) {
+		any |= index_of(field->key) >= 0;
+		fields[count++] = field;
+	}
+	if (!any)
+		return;
+	qsort(fields, count, sizeof *fields, by_place);
+	document->first = document->last = NULL;
+	document->count = 0;
+	for (size_t i = 0; i < count; i++) {
+		fields[i]->next = NULL;
+		append(document, fields[i]);
+	}
+}
+
 static struct mongodb_value *read_members_of(struct mongodb_reader *reader, struct mongodb_value *value)
 {
 	bool document = mongodb_peek(reader) == '{';
@@ -731,6 +782,8 @@ static struct mongodb_value *read_members_of(struct mongodb_reader *reader, stru
 	bool read = read_members(reader, value, document ? '}' : ']') &&
 		    (!document || keys_are_unique(reader, value));
 	reader->depth--;
+	if (read && document && reader->script)
+		put_indexes_first(reader, value);
 	if (read && document)
 		mongodb_take_extended_json(value, reader->arena);
 	return read ? value : NULL;

@@ -57,6 +57,7 @@ struct mongodb_reader {
 	size_t at;
 	unsigned depth;
 	size_t values;
+	bool script;	     /* a text of JavaScript, not of JSON */
 	const char *failure; /* what is wrong, for a person; static; NULL: nothing yet */
 	size_t failed_at;
 	bool too_deep, too_many;	  /* it is a bound that was passed */

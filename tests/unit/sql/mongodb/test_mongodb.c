@@ -691,12 +691,16 @@ static const char *const same[][2] = {
 	{ "db.a.countDocuments({a: 1})", "db.a.find({a: 1}).count()" },
 	{ "{find: 'a', filter: {a: 1}, sort: {b: 1}}", "db.a.find({a: 1}).sort({b: 1})" },
 	{ "db['a'].find()", "db.getCollection('a').find({})" },
+	{ "db.a.find({}).sort({b: 1, 10: 1, '9': 1})", "db.a.find({}).sort({9: 1, 10: 1, b: 1})" },
+	{ "db.a.find({b: `x\r\ny\rz`})", "db.a.find({b: 'x\\ny\\nz'})" },
 };
 
 static const char *const other[][2] = {
 	{ "db.getSiblingDB('x').a.find()", "db.a.find()" },
 	{ "db.getSiblingDB('x').a.find()", "db.getSiblingDB('y').a.find()" },
 	{ "db.a.find({b: 60 * 60})", "db.a.find({b: 3601})" },
+	{ "{find: 'a', sort: {b: 1, 9: 1}}", "db.a.find({}).sort({b: 1, 9: 1})" },
+	{ "db.a.find({}).sort({b: 1, '09': 1})", "db.a.find({}).sort({'09': 1, b: 1})" },
 	{ "db.a.find({b: new Date('2024/1/5')})", "db.a.find({b: new Date('2024-01-05')})" },
 	{ "db.a.find({b: new Date('2024/1/5')})", "db.a.find({b: new Date('2024/5/1')})" },
 	{ "db.a.find({a: 1})", "db.b.find({a: 1})" },
