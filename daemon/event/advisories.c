@@ -119,9 +119,7 @@ static bool outage_begins(struct event *event)
 	bool failed = analysis->agreement_target_failed;
 	if (facts->validation_asked && validation)
 		failed = str_is(validation->status, target_validation_status_name(VALIDATION_UNAVAILABLE));
-	if (!str_present(target))
-		return false;
-	if (analysis->dialect >= SQL_MONGODB) /* nothing is asked of it */
+	if (!str_present(target) || analysis->dialect >= SQL_UNKNOWN_DIALECT) /* nothing is asked of it */
 		return false;
 	if (is_denied(event))
 		failed = false;

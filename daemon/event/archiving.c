@@ -26,6 +26,7 @@ static const char *const forms[] = {
 	[SQL_POSTGRESQL] = "postgresql",
 	[SQL_SQLITE] = "sqlite",
 	[SQL_MYSQL] = "mysql",
+	[SQL_MONGODB] = "mongodb",
 };
 
 static void put(struct archive *archive, enum archive_kind kind, str_t digest, const char *form,

@@ -13,7 +13,10 @@ import pytest
 import events
 import recompute
 import servers
-from daemon import config_text
+import wire
+from daemon import BINARY, config_text
+from openmetrics import await_metrics
+from test_audit import await_archived, send
 from test_cli import CONFIG, assayd, plain
 
 OWNER = """
@@ -183,3 +186,31 @@ def test_candidates_agree_by_their_results(score):
         {"sql": "db.customers.countDocuments({city: {$in: ['Oslo', 'Lima']}})"}]), agreement={"execute": True})
     agreement = record["confidence"]["agreement"]
     assert agreement["texts"] == 4 and agreement["results"] == 0.75, agreement
+
+
+def test_records_of_the_daemon_follow_from_what_is_archived(rig, mongo_target):
+    """From Kafka to Kafka, counted, archived, and computed again by both programs."""
+    rig.start(targets=(mongo_target,))
+    await_metrics(rig.daemon, lambda metrics: metrics.value("assayd_target_up", target="mongo") == 1)
+    records = send(rig, [events.sure(target="mongo", sql=sql, ground_truth={"sql": TRUTH}) for sql, *_ in JUDGED.values()])
+    await_archived(rig, records)
+    records = json.loads(json.dumps(records, default=lambda time: round(time.timestamp() * 1000)))
+    statuses = {record["input"]["sql"]: record["result_validation"]["status"] for record in records}
+    assert statuses == {sql: status for sql, status, *_ in JUDGED.values()}
+    assert not [difference for record in records for difference in recompute.recompute(record).differ]
+    done = subprocess.run([BINARY, "audit", "recompute", "-", "--analyse", "--json", "--config", rig.daemon.config_file], capture_output=True, text=True,
+                          input="".join(json.dumps(record) + "\n" for record in records), timeout=120, check=False)
+    assert done.returncode == 0, done
+    totals = json.loads(done.stdout.splitlines()[-1])
+    assert totals["records"] == len(records) and not [name for name in totals["unchecked"] if name.startswith("analysis")], totals
+
+
+def test_a_server_that_is_away_is_one_outage(rig):
+    """Its events are scored without it; one advisory tells for all of them."""
+    rig.start(targets=({"name": "mongo", "engine": "mongodb", "dsn": "mongodb://127.0.0.1:1/shop", "connections": 1},))
+    records = send(rig, [events.sure(target="mongo", sql=TRUTH, ground_truth={"sql": TRUTH}) for _ in range(4)])
+    assert {record["safety"]["verdict"] for record in records} == {"UNKNOWN"}
+    assert {record["disposition"]["action"] for record in records} <= {"VERIFY", "WITHHOLD"}
+    advisories = [wire.ADVISORY.decode(message.value()) for message in rig.kafka.read(rig.topics.advisory, 1, settle=1)]
+    kinds = [kind for advisory in advisories for kind in advisory["kinds"]]
+    assert kinds.count("TARGET_UNAVAILABLE") == 1, kinds

@@ -22,7 +22,7 @@ int archive_kind_find(const char *name)
 
 const char *archive_form_find(str_t name)
 {
-	static const char *const forms[] = { "", "postgresql", "sqlite", "mysql" };
+	static const char *const forms[] = { "", "postgresql", "sqlite", "mysql", "mongodb" };
 	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
 		if (str_is(name, forms[i]))
 			return forms[i];

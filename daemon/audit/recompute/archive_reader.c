@@ -163,6 +163,8 @@ static err_t compile(str_t form, str_t source, struct catalog **ret_catalog, str
 		return catalog_compile_sqlite(source, ret_catalog, detail);
 	if (str_is(form, "mysql"))
 		return catalog_compile_mysql(source, ret_catalog, detail);
+	if (str_is(form, "mongodb"))
+		return catalog_compile_mongodb(source, ret_catalog, detail);
 	return err_fail(detail, ERR_AUDIT_DAMAGED, "this program does not read catalogs of \"" STR_FMT "\"",
 			STR_ARG(form));
 }

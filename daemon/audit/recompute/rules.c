@@ -151,7 +151,8 @@ static bool dialect_of_engine(str_t engine, enum sql_dialect *ret_dialect)
 		enum sql_dialect dialect;
 	} engines[] = { { "postgresql", SQL_POSTGRESQL },
 			{ "sqlite", SQL_SQLITE },
-			{ "mariadb", SQL_MYSQL } };
+			{ "mariadb", SQL_MYSQL },
+			{ "mongodb", SQL_MONGODB } };
 	for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
 		if (str_is(engine, engines[i].engine)) {
 			*ret_dialect = engines[i].dialect;
