@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* As libpq, PostgreSQL, MariaDB's client and MariaDB say it; the first that is in the message. */
+/* As libpq, PostgreSQL, MariaDB's client, MariaDB, libmongoc and MongoDB say it; the first that is in the
+ * message. */
 static const struct {
 	const char *part, *hint;
 } hints[] = {
@@ -14,7 +15,8 @@ static const struct {
 	{ "does not match host name",
 	  "; set host to the name in the certificate, or set sslmode to verify-ca" },
 	{ "certificate verify failed",
-	  "; set the CA certificates of the server: sslrootcert of libpq, ssl_ca of mariadb" },
+	  "; set the CA certificates of the server: sslrootcert of libpq, ssl_ca of mariadb, tlsCAFile of "
+	  "mongodb" },
 	{ "root certificate file",
 	  "; correct sslrootcert: it has to name the CA certificates of the server" },
 	{ "has group or world access", "; chmod 600 the key, which has to belong to the daemon's user" },
@@ -27,6 +29,17 @@ static const struct {
 	{ "Unknown server host", "; mend host, or the name service" },
 	{ "Unknown MySQL server host", "; mend host, or the name service" },
 	{ "Connection refused", "; no server listens there: start it, or mend host and port" },
+	{ "connection refused calling hello",
+	  "; no server listens there: start it, or mend host and port of the dsn" },
+	{ "TLS handshake failed", "; the server may not speak TLS: mend tls and port of the dsn" },
+	{ "calling hello",
+	  "; no answer, or not one of MongoDB: check host, port and firewall, whether tls of the "
+	  "dsn is what the server wants, and whether the server hangs" },
+	{ "Failed to resolve", "; mend the host in the dsn, or the name service" },
+	{ "no suitable server was found", "; none of the hosts is what the dsn asks for: mend replicaSet or "
+					  "readPreference" },
+	{ "saslStart", "; the server knows no users: leave user and password out, or mend the dsn" },
+	{ "Authentication failed", "; mend user, authSource and what password_file holds" },
 	{ "Can't connect to server on", "; no server listens there: start it, or mend host and port" },
 	{ "Can't connect to local server", "; no server listens there: start it, or set host in the dsn" },
 	{ "connection to server on socket",

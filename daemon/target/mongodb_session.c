@@ -89,11 +89,24 @@ str_t mongodb_session_message(const struct mongodb_session *session, const bson_
 	return str_from(bytes);
 }
 
+/* What the library says of the servers that it tried, without how it tries. */
+static void say_which(const char *message, char *to, size_t size)
+{
+	static const char none[] = "No suitable servers found";
+	const char *tried = strstr(message, ": [");
+	if (strncmp(message, none, sizeof none - 1) != 0)
+		snprintf(to, size, "%.*s", (int)strcspn(message, "\n"), message);
+	else if (tried)
+		snprintf(to, size, "%.*s", (int)strcspn(tried + 3, "\n]"), tried + 3);
+	else
+		snprintf(to, size, "no suitable server was found");
+}
+
 static err_t fail_with(const struct mongodb_session *session, err_t err, const bson_error_t *error,
 		       struct err_detail *detail)
 {
 	struct err_detail own;
-	snprintf(own.message, sizeof own.message, "%.*s", (int)strcspn(error->message, "\n"), error->message);
+	say_which(error->message, own.message, sizeof own.message);
 	redact(own.message, session->settings->password);
 	return err_fail(detail, err, "%s", own.message[0] ? own.message : err_text(err));
 }

@@ -203,6 +203,13 @@ static void what_to_do_about_what_a_server_says(void **state)
 		{ "server certificate for \"a\" does not match host name \"b\"", "; set host to the name" },
 		{ "Access denied for user 'a'@'h'", "; mend user and what password_file holds" },
 		{ "something new", "" },
+		{ "connection refused calling hello on 'db:27017'", "; no server listens there" },
+		{ "socket timeout calling hello on 'db:27017'", "; no answer, or not one of MongoDB" },
+		{ "TLS handshake failed: error:0A00010B", "; the server may not speak TLS" },
+		{ "TLS handshake failed: certificate verify failed (19)", "; set the CA certificates" },
+		{ "Failed to resolve 'db'", "; mend the host in the dsn" },
+		{ "no suitable server was found", "; none of the hosts is what the dsn asks for" },
+		{ "Authentication failed.", "; mend user, authSource" },
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
