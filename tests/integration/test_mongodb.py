@@ -3,13 +3,17 @@
 import datetime
 import json
 import pathlib
+import socket
+import ssl
 import subprocess
 import sys
+import threading
 
 import bson
 import pymongo
 import pytest
 
+import certificates
 import events
 import recompute
 import servers
@@ -214,3 +218,54 @@ def test_a_server_that_is_away_is_one_outage(rig):
     advisories = [wire.ADVISORY.decode(message.value()) for message in rig.kafka.read(rig.topics.advisory, 1, settle=1)]
     kinds = [kind for advisory in advisories for kind in advisory["kinds"]]
     assert kinds.count("TARGET_UNAVAILABLE") == 1, kinds
+
+
+class Terminator(threading.Thread):
+    """TLS in front of the server, which wants a certificate of the client's."""
+
+    def __init__(self, folder, port):
+        super().__init__(daemon=True)
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context.load_cert_chain(folder / "server.pem")
+        self._context.load_verify_locations(folder / "ca.pem")
+        self._context.verify_mode = ssl.CERT_REQUIRED
+        self._behind, self._listener = port, socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self.start()
+
+    @staticmethod
+    def _copy(source, target):
+        try:
+            while data := source.recv(65536):
+                target.sendall(data)
+        except OSError:
+            pass
+        target.close()
+
+    def run(self):
+        while True:
+            plain, _ = self._listener.accept()
+            try:
+                client = self._context.wrap_socket(plain, server_side=True)
+            except OSError:
+                continue
+            server = socket.create_connection(("127.0.0.1", self._behind))
+            for pair in ((client, server), (server, client)):
+                threading.Thread(target=self._copy, args=pair, daemon=True).start()
+
+
+def test_servers_and_clients_are_known_by_their_certificates(mongodb, shop, tmp_path):
+    folder = certificates.make(tmp_path)
+    certificates.together(folder, "client")
+    port, path = Terminator(folder, mongodb.port).port, tmp_path / "tls.conf"
+    trusted, client = f"tlsCAFile={folder}/ca.pem", f"tlsCertificateKeyFile={folder}/client.pem"
+    cases = {"known": ("localhost", f"{trusted}&{client}", None), "other-authority": ("localhost", f"tlsCAFile={folder}/other_ca.pem&{client}", "tlsCAFile"),
+             "other-host": ("127.0.0.1", f"{trusted}&{client}", "; "), "no-certificate": ("localhost", trusted, "; "),
+             "no-file": ("localhost", f"tlsCAFile={folder}/none.pem&{client}", "none.pem")}
+    path.write_text(config_text({"kafka": {"bootstrap_servers": "127.0.0.1:1"}, "targets": tuple(
+        {"name": name, "engine": "mongodb", "dsn": f"mongodb://{host}:{port}/{shop.name}?tls=true&{options}", "connections": 1}
+        for name, (host, options, _) in cases.items())}))
+    lines = assayd("check", "--config", str(path)).stdout.splitlines()
+    for name, (_, _, said) in cases.items():
+        line = next(line for line in lines if f'target "{name}"' in line)
+        assert line.startswith("error" if said else "ok") and (not said or said in line), lines
