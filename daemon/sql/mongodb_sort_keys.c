@@ -64,11 +64,17 @@ static void put_projection(struct shown *shown, const struct mongodb_value *proj
 /* A stage that neither takes documents away nor changes their order. */
 static bool goes_on(str_t name)
 {
-	return STR_IS_ANY(name, "$project", "$addFields", "$set", "$unset");
+	return STR_IS_ANY(name, "$project", "$addFields", "$set", "$unset", "$lookup");
+}
+
+/* One that does, but in a way that stays the same behind an order. */
+static bool keeps_order(str_t name)
+{
+	return STR_IS_ANY(name, "$match", "$unwind");
 }
 
 /* The last stage that sorts, or else the first that cuts, with nothing behind it but further cuts and what
- * goes on. */
+ * keeps the order. */
 static const struct mongodb_value *end_of(const struct mongodb_value *pipeline)
 {
 	const struct mongodb_value *end = NULL;
@@ -76,7 +82,7 @@ static const struct mongodb_value *end_of(const struct mongodb_value *pipeline)
 		str_t name = stage->first ? stage->first->key : STR("");
 		if (str_is(name, "$sort") || (!end && STR_IS_ANY(name, "$skip", "$limit")))
 			end = stage;
-		else if (!STR_IS_ANY(name, "$skip", "$limit") && !goes_on(name))
+		else if (!STR_IS_ANY(name, "$skip", "$limit") && !goes_on(name) && !keeps_order(name))
 			end = NULL;
 	}
 	return end;
@@ -100,9 +106,40 @@ static bool take_cut(struct shown *shown, const struct mongodb_value *operand)
 	return take_count(operand, skips ? &shown->cut.offset : &shown->cut.limit);
 }
 
+static bool cuts(const struct shown *shown)
+{
+	return shown->cut_seen || shown->cut.limit >= 0;
+}
+
+/* Conditions are the same in front of the order, unless they are of what a cut leaves, or of changed fields.
+ * What is unwound before the cut is what the cut counts. */
+static bool put_keeping(struct shown *shown, const struct mongodb_value *operand)
+{
+	bool matches = str_is(operand->key, "$match");
+	if (matches && !operand->first)
+		return true;
+	if (cuts(shown) || (matches && shown->projections.len > 0))
+		return false;
+	put_stage(shown, matches ? &shown->stages : &shown->projections, operand->key.ptr, operand);
+	return true;
+}
+
 static size_t keys_of(const struct shown *shown)
 {
 	return shown->sort ? shown->sort->count : 0;
+}
+
+/* A stage behind the order. */
+static bool put_behind(struct shown *shown, const struct mongodb_value *operand)
+{
+	str_t name = operand->key;
+	if (str_is(name, "$project"))
+		put_projection(shown, operand, keys_of(shown));
+	else if (goes_on(name))
+		put_stage(shown, &shown->projections, name.ptr, operand);
+	else
+		return keeps_order(name) ? put_keeping(shown, operand) : take_cut(shown, operand);
+	return true;
 }
 
 static bool split_pipeline(struct shown *shown, const struct mongodb_value *pipeline)
@@ -118,11 +155,7 @@ static bool split_pipeline(struct shown *shown, const struct mongodb_value *pipe
 	if (str_is(end->first->key, "$sort"))
 		shown->sort = end->first;
 	for (const struct mongodb_value *stage = shown->sort ? end->next : end; stage; stage = stage->next)
-		if (str_is(stage->first->key, "$project"))
-			put_projection(shown, stage->first, keys_of(shown));
-		else if (goes_on(stage->first->key))
-			put_stage(shown, &shown->projections, stage->first->key.ptr, stage->first);
-		else if (!take_cut(shown, stage->first))
+		if (!put_behind(shown, stage->first))
 			return false;
 	return true;
 }
@@ -190,19 +223,30 @@ static str_t write_command(struct shown *shown, const struct mongodb_command *co
 	return arena_str(shown->arena, buf_str(&out));
 }
 
+/* Options that say how documents are fetched, and not which or in what order. */
+static bool are_of_fetching(const struct mongodb_value *options)
+{
+	for (const struct mongodb_value *option = options->first; option; option = option->next)
+		if (!STR_IS_ANY(option->key, "cursor", "batchSize", "comment", "maxTimeMS", "allowDiskUse",
+				"readConcern", "noCursorTimeout", "allowPartialResults"))
+			return false;
+	return true;
+}
+
 static bool can_be_shown(const struct mongodb_command *command)
 {
 	bool reads = command->verb == MONGODB_FIND ||
 		     (command->verb == MONGODB_AGGREGATE && mongodb_is_array(command->pipeline));
-	return reads && str_present(command->collection) && !command->options && !command->explained;
+	return reads && str_present(command->collection) && !command->explained &&
+	       (!command->options || are_of_fetching(command->options));
 }
 
 static bool split(struct shown *shown, const struct mongodb_command *command)
 {
 	bool done = command->verb == MONGODB_FIND ? split_find(shown, command)
 						  : split_pipeline(shown, command->pipeline);
-	bool cuts = shown->cut.limit >= 0 || shown->cut.offset > 0;
-	return done && (cuts || shown->sort) && keys_of(shown) <= KEYS_MAX &&
+	bool cut = shown->cut.limit >= 0 || shown->cut.offset > 0;
+	return done && (cut || shown->sort) && keys_of(shown) <= KEYS_MAX &&
 	       (!shown->sort || put_keys(shown));
 }
 

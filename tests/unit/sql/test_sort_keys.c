@@ -164,6 +164,17 @@ static const struct row rows[] = {
 	  "db.getCollection(\"t\").aggregate([{$limit: 9},{$sort:{a: 1}},{$addFields:{assayd_sort_key_0:{"
 	  "$ifNull:[\"$a\",null]}}},])",
 	  1, false, 2, 0 },
+	{ SQL_MONGODB, "{\"aggregate\": \"t\", \"pipeline\": [{\"$sort\": {\"a\": 1}}], \"cursor\": {}}",
+	  "db.getCollection(\"t\").aggregate([{$sort:{\"a\": 1}},{$addFields:{assayd_sort_key_0:{"
+	  "$ifNull:[\"$a\",null]}}},])",
+	  1, false, ALL, 0 },
+	{ SQL_MONGODB,
+	  "db.t.aggregate([{$sort: {a: 1}}, {$match: {b: 1}}, {$match: {}}, {$unwind: '$c'}, {$limit: 2}, "
+	  "{$match: {}}, {$lookup: {from: 'u', localField: 'd', foreignField: 'e', as: 'f'}}])",
+	  "db.getCollection(\"t\").aggregate([{$match:{b: 1}},{$sort:{a: 1}},{$addFields:{assayd_sort_key_0:{"
+	  "$ifNull:[\"$a\",null]}}},{$unwind:'$c'},{$lookup:{from: 'u', localField: 'd', foreignField: 'e', "
+	  "as: 'f'}},])",
+	  1, false, 2, 0 },
 	{ SQL_MONGODB, "db.t.find({a: 1}).limit(2)", "db.getCollection(\"t\").aggregate([{$match:{a: 1}},])",
 	  0, false, 2, 0 },
 	{ SQL_MONGODB, "db.t.findOne({a: 1})", "db.getCollection(\"t\").aggregate([{$match:{a: 1}},])", 0,
@@ -173,9 +184,13 @@ static const struct row rows[] = {
 	/* Other rows, or rows in an order that is not seen. */
 	{ SQL_MONGODB, "db.t.aggregate([{$limit: 5}, {$skip: 2}])", NULL, 0, false, 0, 0 },
 	{ SQL_MONGODB, "db.t.aggregate([{$sort: {a: 1}}, {$limit: 5}, {$limit: 2}])", NULL, 0, false, 0, 0 },
-	{ SQL_MONGODB, "db.t.aggregate([{$sort: {a: 1}}, {$unwind: '$b'}])", NULL, 0, false, 0, 0 },
-	{ SQL_MONGODB, "db.t.aggregate([{$sort: {a: 1}}, {$unwind: '$b'}, {$limit: 3}])", NULL, 0, false, 0,
+	{ SQL_MONGODB, "db.t.aggregate([{$sort: {a: 1}}, {$limit: 3}, {$unwind: '$b'}])", NULL, 0, false, 0,
 	  0 },
+	{ SQL_MONGODB, "db.t.aggregate([{$sort: {a: 1}}, {$limit: 3}, {$match: {b: 1}}])", NULL, 0, false, 0,
+	  0 },
+	{ SQL_MONGODB, "db.t.aggregate([{$sort: {a: 1}}, {$project: {c: '$b'}}, {$match: {c: 1}}])", NULL, 0,
+	  false, 0, 0 },
+	{ SQL_MONGODB, "db.t.aggregate([{$limit: 3}, {$match: {b: 1}}])", NULL, 0, false, 0, 0 },
 	{ SQL_MONGODB, "db.t.find().sort({a: 1}).collation({locale: 'de'})", NULL, 0, false, 0, 0 },
 	{ SQL_MONGODB, "db.t.find().sort({a: {$meta: 'textScore'}})", NULL, 0, false, 0, 0 },
 	{ SQL_MONGODB, "db.t.find()", NULL, 0, false, 0, 0 },
