@@ -1,5 +1,7 @@
 #include "target/result.h"
 
+#include "common/hash.h"
+
 void result_begin(struct result_builder *builder, size_t columns_count)
 {
 	builder->columns = ARENA_ARRAY(builder->arena, struct result_column, columns_count);
@@ -92,6 +94,57 @@ struct result_set result_without(const struct result_set *set, size_t hidden, st
 	shown.columns_count = columns;
 	shown.cells = cells;
 	return shown;
+}
+
+/* `places`: for each column of the set the one that it gets. */
+static struct result_set placed(const struct result_set *set, const size_t *places,
+				const struct result_column *columns, size_t count, struct arena *arena)
+{
+	str_t *cells = ARENA_ARRAY(arena, str_t, set->rows_count * count);
+	for (size_t row = 0; row < set->rows_count; row++)
+		for (size_t i = 0; i < set->columns_count; i++)
+			cells[row * count + places[i]] = set->cells[row * set->columns_count + i];
+	struct result_set result = *set;
+	result.columns = columns;
+	result.columns_count = count;
+	result.cells = cells;
+	return result;
+}
+
+struct result_set result_widened(const struct result_set *set, size_t columns, struct arena *arena)
+{
+	struct result_column *wide = ARENA_ARRAY(arena, struct result_column, columns);
+	size_t *places = ARENA_ARRAY(arena, size_t, columns);
+	for (size_t i = 0; i < columns; i++) {
+		places[i] = i;
+		wide[i] = i < set->columns_count ? set->columns[i]
+						 : (struct result_column){ STR(""), CELL_NULL };
+	}
+	return placed(set, places, wide, columns, arena);
+}
+
+bool result_arranged(const struct result_set *set, const struct result_set *whole, struct arena *arena,
+		     struct result_set *ret_set)
+{
+	size_t count = whole->columns_count;
+	struct result_column *columns = ARENA_ARRAY(arena, struct result_column, count);
+	size_t *places = ARENA_ARRAY(arena, size_t, set->columns_count);
+	struct hash_map by_name;
+	hash_map_init(&by_name, arena, count);
+	for (size_t i = 0; i < count; i++) {
+		columns[i] = whole->columns[i];
+		hash_map_set(&by_name, columns[i].name, &columns[i]);
+	}
+	for (size_t i = 0; i < set->columns_count; i++) {
+		struct result_column *column = hash_map_get(&by_name, set->columns[i].name);
+		if (!column)
+			return false;
+		places[i] = (size_t)(column - columns);
+		if (set->columns[i].type != CELL_NULL)
+			column->type = set->columns[i].type;
+	}
+	*ret_set = placed(set, places, columns, count, arena);
+	return true;
 }
 
 void result_free(struct result_builder *builder)

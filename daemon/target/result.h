@@ -51,4 +51,14 @@ struct result_set result_finish(const struct result_builder *builder);
 /* The same rows without their last `hidden` columns; memory comes from the arena, texts are shared. */
 struct result_set result_without(const struct result_set *set, size_t hidden, struct arena *arena);
 
+/* The same rows with `columns` columns, which are more: further ones have no name and hold nothing. Memory as
+ * above. */
+struct result_set result_widened(const struct result_set *set, size_t columns, struct arena *arena);
+
+/* The same rows with the columns of `whole`, in its order, found by their names; one that the set lacks holds
+ * nothing. Classes are the set's as far as it has values. False: it has one that the whole lacks. Memory as
+ * above. */
+bool result_arranged(const struct result_set *set, const struct result_set *whole, struct arena *arena,
+		     struct result_set *ret_set);
+
 void result_free(struct result_builder *builder);

@@ -40,11 +40,13 @@ err_t validation_settle_any_rows(struct validation *validation, size_t index, co
 {
 	const struct target_settings *target = &validation->settings->target;
 	const struct validation_truth *asked = &validation->request->truths[index];
-	if (!verdict->schema_match || verdict->score >= 1.0 || asked->ordered || !asked->limited ||
+	bool fits =
+		verdict->schema_match || asked->shown.documents; /* which have the fields that they have */
+	if (!fits || verdict->score >= 1.0 || asked->ordered || !asked->limited ||
 	    !validation->engine->usable(*validation->session))
 		return ERR_OK;
 	bool known = !verdict->truncated && any_rows_would_do(asked); /* no more of them than are kept */
-	if (!known && verdict->row_count_match) {
+	if (!known && verdict->row_count_match && verdict->schema_match) {
 		verdict->proven = false;
 		validation_take_doubt(validation, index, VALIDATION_ANY_ROWS);
 	}

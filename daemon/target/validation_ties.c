@@ -1,9 +1,10 @@
 #include "target/validation_ties.h"
 
+/* Which fields documents have depends on which of them are returned. */
 static bool may_change(const struct validation_truth *truth, const struct compare_verdict *verdict)
 {
-	return str_present(truth->shown.sql) && verdict->schema_match && verdict->row_count_match &&
-	       !verdict->truncated;
+	return str_present(truth->shown.sql) && (verdict->schema_match || truth->shown.documents) &&
+	       verdict->row_count_match && !verdict->truncated;
 }
 
 /* Whether rows that tie could decide: those of keys that the truth does not return, or those at its cut that
@@ -90,8 +91,13 @@ static void judge_by_whole(struct validation *validation, const struct validatio
 			   const struct result_set *keyed, struct arena *arena,
 			   struct compare_verdict *verdict)
 {
-	struct result_set ours = result_finish(&validation->generated.result);
+	struct result_set ours = result_finish(&validation->generated.result), arranged;
 	struct result_set rows = result_without(keyed, query->added, arena);
+	if (query->documents && result_arranged(truth, &rows, arena, &arranged)) {
+		truth = &arranged;
+		if (ours.columns_count < rows.columns_count)
+			ours = result_widened(&ours, rows.columns_count, arena);
+	}
 	struct compare_options options = validation_options(validation, asked, arena);
 	struct compare_whole whole = { &rows, keyed, options.offset };
 	rows.columns = truth->columns; /* classes may follow from the values */
@@ -109,6 +115,8 @@ static void judge_by_whole(struct validation *validation, const struct validatio
 		compare_part_results(&ours, truth, &part, &options, arena, &again, NULL);
 	bool all_seen = fit == COMPARE_FITS && (asked->shown.cut.known || !asked->limited);
 	validation->ties_settled |= all_seen && again.ties_certain;
+	if (!verdict->schema_match && again.score < 1.0) /* it has fields of its own, or lacks some */
+		return;
 	if (all_seen || again.content_match_rate > verdict->content_match_rate)
 		*verdict = again;
 }
