@@ -349,6 +349,8 @@ unit_test(target/message WAITS COVERS target/message)
 unit_test(target/mongodb WAITS COVERS target/mongodb target/mongodb_catalog target/mongodb_session)
 unit_test(target/mongodb_attacks LONG WAITS COVERS target/mongodb target/mongodb_values)
 unit_test(target/mongodb_documents COVERS target/mongodb_check target/mongodb_documents target/mongodb_values)
+unit_test(target/mongodb_pairs LONG WAITS COVERS sql/mongodb/canonical sql/mongodb_sort_keys target/mongodb
+  SOURCES unit/target/mongodb_queries.c unit/target/mongodb_spelling.c)
 unit_test(target/metamorphic PLAIN WAITS
   COVERS target/validation target/validation_ties
   SOURCES unit/target/metamorphic_trial.c WITH harness_result_oracle)
