@@ -304,24 +304,47 @@ static mongoc_cursor_t *aggregate(struct mongodb_fetch *fetch,
 	return cursor;
 }
 
+static void take_count(struct mongodb_fetch *fetch, const bson_iter_t *number)
+{
+	_cleanup_(document_cleanup) bson_t *row = bson_new();
+	if (number)
+		bson_append_iter(row, "count", -1, number);
+	else
+		BSON_APPEND_INT64(row, "count", 0);
+	mongodb_documents_take(fetch->documents, row);
+}
+
+/* What the collection's own books say, of now: they have no snapshots. */
+static void estimate(struct mongodb_fetch *fetch)
+{
+	_cleanup_(document_cleanup) bson_t *text = bson_new();
+	bson_t reply;
+	bson_error_t error = { 0 };
+	bson_iter_t number;
+	BSON_APPEND_UTF8(text, "count", fetch->command.collection.ptr);
+	BSON_APPEND_INT64(text, "maxTimeMS", fetch->limit_ms);
+	if (!mongoc_client_read_command_with_opts(fetch->session->client, fetch->session->dsn.database, text,
+						  NULL, NULL, &reply, &error))
+		take_error(fetch, &error);
+	else
+		take_count(fetch, bson_iter_init_find(&number, &reply, "n") ? &number : NULL);
+	bson_destroy(&reply);
+}
+
 /* One row with the number; of no documents none is returned. */
 static void count(struct mongodb_fetch *fetch)
 {
 	mongoc_cursor_t *cursor = aggregate(fetch, make_counting);
-	_cleanup_(document_cleanup) bson_t *row = bson_new();
 	bson_error_t error = { 0 };
 	const bson_t *document;
 	bson_iter_t number;
 	if (!cursor)
 		return;
-	if (mongoc_cursor_next(cursor, &document) && bson_iter_init_find(&number, document, "count"))
-		bson_append_iter(row, NULL, -1, &number);
-	else
-		BSON_APPEND_INT64(row, "count", 0);
+	bool any = mongoc_cursor_next(cursor, &document) && bson_iter_init_find(&number, document, "count");
 	if (mongoc_cursor_error(cursor, &error))
 		take_error(fetch, &error);
 	else
-		mongodb_documents_take(fetch->documents, row);
+		take_count(fetch, any ? &number : NULL);
 	mongoc_cursor_destroy(cursor);
 }
 
@@ -377,7 +400,10 @@ static void run_command(struct mongodb_fetch *fetch)
 			fetch_documents(fetch, cursor);
 		return;
 	case MONGODB_COUNT:
-		count(fetch);
+		if (fetch->command.estimated)
+			estimate(fetch);
+		else
+			count(fetch);
 		return;
 	case MONGODB_DISTINCT:
 		distinct(fetch);
