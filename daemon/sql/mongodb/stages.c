@@ -225,6 +225,32 @@ static void doubt_others(struct mongodb_check *check, const struct mongodb_value
 					 STR_ARG(member->key));
 }
 
+/* A group of all documents. */
+static bool is_one_group(const struct mongodb_value *stage)
+{
+	const struct mongodb_value *id = mongodb_member(stage, "_id");
+	return id && (id->kind == MONGODB_NULL || id->kind == MONGODB_NUMBER || id->kind == MONGODB_BOOLEAN);
+}
+
+/* Whether the pipeline has one document in the end, or none, whatever it reads. */
+static bool ends_with_one(const struct mongodb_value *pipeline)
+{
+	bool one = false;
+	for (const struct mongodb_value *stage = pipeline->first; stage; stage = stage->next) {
+		const struct mongodb_value *operand = mongodb_is_document(stage) ? stage->first : NULL;
+		if (!operand)
+			return false;
+		if (str_is(operand->key, "$count") ||
+		    (str_is(operand->key, "$group") && is_one_group(operand)) ||
+		    (str_is(operand->key, "$limit") && operand->kind == MONGODB_NUMBER &&
+		     operand->number <= 1))
+			one = true;
+		else if (STR_IS_ANY(operand->key, "$unwind", "$unionWith", "$densify", "$facet"))
+			one = false;
+	}
+	return one;
+}
+
 static void check_lookup(struct mongodb_check *check, const struct mongodb_value *stage)
 {
 	const struct mongodb_value *from = mongodb_member(stage, "from");
@@ -240,7 +266,8 @@ static void check_lookup(struct mongodb_check *check, const struct mongodb_value
 	doubt_others(check, stage, "from localField foreignField let pipeline as");
 	if (from)
 		check_from(check, from);
-	if (from && !local && !mongodb_member(stage, "let"))
+	bool single = mongodb_is_array(pipeline) && ends_with_one(pipeline);
+	if (from && !local && !single && !mongodb_member(stage, "let"))
 		diagnostics_add(
 			check->diagnostics, DIAG_RISKY_PATTERN, SUB_RISKY_PATTERN_CARTESIAN_PRODUCT,
 			from->text, (int64_t)stage->offset,
