@@ -7,8 +7,8 @@
 #include "tests/harness/servers/mongodb.h"
 #include "tests/unit/target/cases.h"
 
-static struct test_mongodb shop_server;
-static char shop_dsn[128];
+static struct test_mongodb documents_server;
+static char documents_dsn[128];
 
 /* Runs a command, in Extended JSON, on a database of the server. */
 static inline void mongodb_admin(const char *database, const char *command)
@@ -16,7 +16,7 @@ static inline void mongodb_admin(const char *database, const char *command)
 	char uri[64];
 	bson_error_t error = { 0 };
 	bson_t reply;
-	snprintf(uri, sizeof uri, "mongodb://127.0.0.1:%d", shop_server.port);
+	snprintf(uri, sizeof uri, "mongodb://127.0.0.1:%d", documents_server.port);
 	mongoc_client_t *client = mongoc_client_new(uri);
 	bson_t *document = bson_new_from_json((const uint8_t *)command, -1, &error);
 	if (!document || !mongoc_client_command_simple(client, database, document, NULL, &reply, &error))
@@ -70,19 +70,19 @@ static inline void mongodb_make_sales(void)
 /* Starts the server with its data. Returns what test_mongodb_start() does. */
 static inline int mongodb_start_shop(void)
 {
-	int status = test_mongodb_start(&shop_server);
+	int status = test_mongodb_start(&documents_server);
 	if (status != 0)
 		return status;
 	mongoc_init();
 	mongoc_log_set_handler(NULL, NULL);
-	snprintf(shop_dsn, sizeof shop_dsn, "mongodb://127.0.0.1:%d/shop", shop_server.port);
+	snprintf(documents_dsn, sizeof documents_dsn, "mongodb://127.0.0.1:%d/shop", documents_server.port);
 	mongodb_make_sales();
 	return 0;
 }
 
 static inline struct target_settings mongodb_settings(void)
 {
-	struct target_settings settings = postgresql_settings("shop", shop_dsn);
+	struct target_settings settings = postgresql_settings("shop", documents_dsn);
 	settings.engine = TARGET_MONGODB;
 	settings.statement_timeout_ms = 120000; /* patient: a busy machine is no reason to fail */
 	return settings;

@@ -393,7 +393,7 @@ static void check_says_what_is_odd_about_a_target(void **state)
 		"so\n"
 		"the dsn names no user, and the server lets in whoever connects: turn its "
 		"authorization on, and name a user with the role read and no other");
-	snprintf(empty_dsn, sizeof empty_dsn, "mongodb://127.0.0.1:%d/none", shop_server.port);
+	snprintf(empty_dsn, sizeof empty_dsn, "mongodb://127.0.0.1:%d/none", documents_server.port);
 	settings.dsn = empty_dsn;
 	assert_int_equal(target_check(&settings, arena, &notes, &detail), ERR_OK);
 	assert_non_null(strstr(notes.ptr, "\nthe database \"none\" has no collections"));
@@ -413,10 +413,10 @@ static void a_server_that_hangs_is_given_up(void **state)
 	settings.statement_timeout_ms = 1000;
 	struct targets *hasty = start_targets(&settings, 1, NULL);
 	check_match(hasty, "shop", ALL_IDS, ALL_IDS);
-	kill((pid_t)shop_server.pid, SIGSTOP);
+	kill((pid_t)documents_server.pid, SIGSTOP);
 	sleep_ms(200); /* until the last of its threads has */
 	const struct validation_result *result = run_pair(hasty, "shop", &test, ALL_IDS, ALL_IDS);
-	kill((pid_t)shop_server.pid, SIGCONT);
+	kill((pid_t)documents_server.pid, SIGCONT);
 	assert_int_equal(result->status, VALIDATION_UNAVAILABLE);
 	assert_true(result->error == ERR_TARGET_LOST || result->error == ERR_TARGET_UNAVAILABLE ||
 		    result->error == ERR_TARGET_TIMEOUT);
@@ -429,14 +429,14 @@ static void a_stopped_server_comes_back(void **state)
 {
 	(void)state;
 	bool back = false;
-	assert_int_equal(test_mongodb_do(&shop_server, "kill"), 0);
+	assert_int_equal(test_mongodb_do(&documents_server, "kill"), 0);
 	for (int i = 0; i < 3; i++) {
 		struct test_call test;
 		const struct validation_result *result = validate(&test, ALL_IDS, ALL_IDS);
 		assert_int_equal(result->status, VALIDATION_UNAVAILABLE);
 		test_call_free(&test);
 	}
-	assert_int_equal(test_mongodb_do(&shop_server, "resume"), 0);
+	assert_int_equal(test_mongodb_do(&documents_server, "resume"), 0);
 	for (int i = 0; i < 600 && !back; i++) {
 		struct test_call test;
 		back = validate(&test, "db.none.countDocuments()", "db.none.countDocuments()")->score == 1.0;
@@ -469,6 +469,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_stopped_server_comes_back),
 	};
 	int failed = cmocka_run_group_tests(tests, set_up, tear_down);
-	test_mongodb_stop(&shop_server);
+	test_mongodb_stop(&documents_server);
 	return failed;
 }

@@ -568,7 +568,7 @@ static int set_up(void **state)
 {
 	char uri[64];
 	(void)state;
-	snprintf(uri, sizeof uri, "mongodb://127.0.0.1:%d", shop_server.port);
+	snprintf(uri, sizeof uri, "mongodb://127.0.0.1:%d", documents_server.port);
 	client = mongoc_client_new(uri);
 	return 0;
 }
@@ -590,6 +590,6 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = { cmocka_unit_test(pairs_are_told_apart),
 					    cmocka_unit_test(equal_forms_have_equal_results) };
 	int failed = cmocka_run_group_tests(tests, set_up, tear_down);
-	test_mongodb_stop(&shop_server);
+	test_mongodb_stop(&documents_server);
 	return failed;
 }

@@ -1,13 +1,17 @@
 /*
- * Results of every size around `max_rows`, right and wrong ones, on a real PostgreSQL, a real MariaDB and
- * SQLite: a wrong answer is never right and a right one never wrong for having more rows than are kept.
+ * Results of every size around `max_rows`, right and wrong ones, on a real PostgreSQL, a real MariaDB, a real
+ * server that speaks MongoDB's protocol and SQLite: a wrong answer is never right and a right one never wrong
+ * for having more rows than are kept.
  */
-#include "tests/unit/target/mariadb_server.h" // first: it calls what banned.h forbids
+#include <mongoc/mongoc.h> // first: it calls what banned.h forbids
+
+#include "tests/unit/target/mariadb_server.h" // so does this one
 
 #include "tests/harness/fixtures/long_run.h"
 #include "tests/harness/fixtures/sqlite_file.h"
 #include "tests/harness/servers/postgres.h"
 #include "tests/unit/target/cases.h"
+#include "tests/unit/target/mongodb_server.h"
 
 #include <libpq-fe.h>
 
@@ -15,7 +19,7 @@
 #define ALL_ROWS 5000
 
 static struct test_postgres server;
-static bool has_server, has_shop;
+static bool has_server, has_shop, has_documents;
 static struct test_sqlite file;
 static struct targets *targets[2]; /* that read in full, and that truncate */
 
@@ -43,6 +47,7 @@ static const struct engine_under_test {
 	{ "file", SQL_SQLITE, NULL },
 	{ "server", SQL_POSTGRESQL, &has_server },
 	{ "shop", SQL_MYSQL, &has_shop },
+	{ "documents", SQL_MONGODB, &has_documents },
 };
 
 static void fill_server(void)
@@ -53,6 +58,20 @@ static void fill_server(void)
 		fail_msg("%s", PQerrorMessage(connection));
 	PQclear(result);
 	PQfinish(connection);
+}
+
+static void fill_documents(void)
+{
+	struct buf command = BUF_INIT;
+	buf_append_text(&command, "{\"insert\": \"big\", \"documents\": [");
+	for (int i = 1; i <= ALL_ROWS; i++)
+		buf_printf(&command,
+			   "%s{\"n\": %d, \"g\": %d, \"v\": \"v%d\", \"f\": {\"$numberDouble\": \"%.17g\"}, "
+			   "\"b\": %d}",
+			   i > 1 ? "," : "", i, i / 1000, i, i / 7.0, i % 2);
+	buf_append_text(&command, "]}");
+	mongodb_admin("shop", command.data);
+	buf_free(&command);
 }
 
 static void start_both(struct target_settings *settings, size_t count)
@@ -69,8 +88,8 @@ static void start_both(struct target_settings *settings, size_t count)
 
 static int set_up(void **state)
 {
-	static char dsn[320], shop_dsn[320];
-	struct target_settings settings[3];
+	static char dsn[320], mariadb_dsn[320];
+	struct target_settings settings[4];
 	size_t count = 0;
 	(void)state;
 	test_sqlite_make(&file, sqlite_schema);
@@ -84,7 +103,12 @@ static int set_up(void **state)
 	if (has_shop) {
 		for (size_t i = 0; i < sizeof mariadb_schema / sizeof mariadb_schema[0]; i++)
 			admin(mariadb_schema[i]);
-		settings[count++] = mariadb_settings("reader", shop_dsn, sizeof shop_dsn);
+		settings[count++] = mariadb_settings("reader", mariadb_dsn, sizeof mariadb_dsn);
+	}
+	if (has_documents) {
+		fill_documents();
+		settings[count] = mongodb_settings();
+		settings[count++].name = "documents";
 	}
 	start_both(settings, count);
 	return 0;
@@ -172,6 +196,45 @@ static const struct relation {
 	  "SELECT n, v FROM big WHERE n <= %e ORDER BY n", COUNT },
 };
 
+#define UP_TO	 "db.big.aggregate([{$match: {n: {$lte: %d}}}, "
+#define SHUFFLED "{$addFields: {k: {$mod: [{$multiply: ['$n', 7919]}, 5003]}}}, {$sort: {k: 1}}, "
+#define FIND	 "db.big.find({n: {$lte: %d}}, {_id: 0, n: 1, v: 1})"
+#define ONE_MORE "db.big.find({n: {$lte: %e}}, {_id: 0, n: 1, v: 1})"
+
+/* The same in documents. */
+static const struct relation document_relations[] = {
+	{ "the same", FIND, FIND, RIGHT },
+	{ "a pipeline for a find", UP_TO "{$project: {_id: 0, v: 1, n: 1}}])", FIND, RIGHT },
+	{ "the same rows shuffled", UP_TO SHUFFLED "{$project: {_id: 0, n: 1, v: 1}}])", FIND, RIGHT },
+	{ "columns permuted and renamed, shuffled",
+	  UP_TO SHUFFLED "{$project: {_id: 0, x: '$f', y: '$v', z: '$b', w: '$n'}}])",
+	  "db.big.find({n: {$lte: %d}}, {_id: 0, n: 1, b: 1, v: 1, f: 1})", RIGHT },
+	{ "numbers within the tolerance, shuffled",
+	  UP_TO SHUFFLED "{$project: {_id: 0, n: 1, f: {$add: ['$f', 0.0000001]}}}])",
+	  "db.big.find({n: {$lte: %d}}, {_id: 0, n: 1, f: 1})", RIGHT },
+	{ "other rows", UP_TO "{$project: {_id: 0, n: {$add: ['$n', 5000]}, v: 1}}])", FIND, WRONG },
+	{ "half of the rows are others",
+	  UP_TO "{$project: {_id: 0, n: 1, v: {$cond: [{$eq: ['$b', 0]}, 'x', '$v']}}}])", FIND, PARTLY },
+	{ "other values in one of four columns",
+	  UP_TO "{$sort: {n: -1}}, {$project: {_id: 0, n: 1, b: 1, v: 1, f: {$add: ['$f', 1]}}}])",
+	  "db.big.find({n: {$lte: %d}}, {_id: 0, n: 1, b: 1, v: 1, f: 1})", WRONG },
+	{ "one row more", ONE_MORE, FIND, COUNT },
+	{ "one row less", FIND, ONE_MORE, COUNT },
+	{ "the order of the truth", UP_TO "{$sort: {n: 1}}, {$project: {_id: 0, n: 1, v: 1}}])",
+	  FIND ".sort({n: 1})", RIGHT },
+	{ "another order than the truth's", FIND ".sort({n: -1})", FIND ".sort({n: 1})", WRONG },
+	{ "the order up to ties", "db.big.find({n: {$lte: %d}}, {_id: 0, g: 1, n: 1}).sort({g: 1, n: -1})",
+	  "db.big.find({n: {$lte: %d}}, {_id: 0, g: 1, n: 1}).sort({g: 1})", RIGHT },
+	{ "the order up to ties, columns permuted and renamed",
+	  UP_TO "{$sort: {g: 1, n: -1}}, {$project: {_id: 0, a: '$v', b: '$n', c: '$g'}}])",
+	  "db.big.find({n: {$lte: %d}}, {_id: 0, g: 1, n: 1, v: 1}).sort({g: 1})", RIGHT },
+	{ "ties of a key that is not returned", FIND ".sort({b: 1, n: -1})", FIND ".sort({b: 1})", RIGHT },
+	{ "not the order of a key that is not returned", FIND ".sort({b: -1, n: 1})", FIND ".sort({b: 1})",
+	  WRONG },
+	{ "ordered, one row more", ONE_MORE ".sort({n: 1})", FIND ".sort({n: 1})", COUNT },
+	{ "ordered, one row less", FIND ".sort({n: 1})", ONE_MORE ".sort({n: 1})", COUNT },
+};
+
 static const int sizes[] = { LIMIT - 1, LIMIT, LIMIT + 1, 2 * LIMIT, ALL_ROWS - 1 };
 
 static char *fill_in(const char *sql, int rows, char *ret_sql, size_t size)
@@ -203,7 +266,7 @@ static bool check(const struct relation *relation, const struct engine_under_tes
 		  bool truncating)
 {
 	struct test_call test;
-	char generated[256], truth[256];
+	char generated[512], truth[512];
 	test_call_init(&test, engine->target, fill_in(relation->generated, rows, generated, sizeof generated),
 		       fill_in(relation->truth, rows, truth, sizeof truth));
 	describe_truth(&test, engine->dialect);
@@ -229,15 +292,20 @@ static bool check(const struct relation *relation, const struct engine_under_tes
 static void check_all(bool truncating)
 {
 	size_t bad = 0, done = 0;
-	for (size_t e = 0; e < sizeof engines / sizeof engines[0]; e++)
-		for (size_t r = 0; r < sizeof relations / sizeof relations[0]; r++)
+	for (size_t e = 0; e < sizeof engines / sizeof engines[0]; e++) {
+		bool documents = engines[e].dialect == SQL_MONGODB;
+		const struct relation *list = documents ? document_relations : relations;
+		size_t count = documents ? sizeof document_relations / sizeof *document_relations
+					 : sizeof relations / sizeof *relations;
+		for (size_t r = 0; r < count; r++)
 			for (size_t s = (e + r) % whole_or(1, 3); s < sizeof sizes / sizeof sizes[0];
 			     s += whole_or(1, 3)) {
 				if (engines[e].there && !*engines[e].there)
 					continue;
 				done++;
-				bad += !check(&relations[r], &engines[e], sizes[s], truncating);
+				bad += !check(&list[r], &engines[e], sizes[s], truncating);
 			}
+	}
 	print_message("%zu of %zu are as they should be\n", done - bad, done);
 	assert_int_equal(bad, 0);
 }
@@ -280,12 +348,15 @@ int main(int argc, char **argv)
 	if (status != 0)
 		return status;
 	has_shop = start_shop("unit.target.over_limit in MariaDB") == 0;
+	has_documents = mongodb_start_shop() == 0;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(in_full_every_verdict_is_right),
 		cmocka_unit_test(truncated_only_what_is_proven_is_a_verdict),
 		cmocka_unit_test(other_counts_are_proven_when_truncating),
 	};
 	status = cmocka_run_group_tests(tests, set_up, tear_down);
+	if (has_documents)
+		test_mongodb_stop(&documents_server);
 	if (has_shop)
 		stop_shop();
 	if (has_server)

@@ -1,19 +1,23 @@
 /*
  * Truths that allow more than one result: those that are not their own equal, those of which any rows would
- * do, and those whose rows have no columns. On a real PostgreSQL, a real MariaDB and SQLite.
+ * do, and those whose rows have no columns. On a real PostgreSQL, a real MariaDB, a real server that speaks
+ * MongoDB's protocol and SQLite.
  */
-#include "tests/unit/target/mariadb_server.h" // first: it calls what banned.h forbids
+#include <mongoc/mongoc.h> // first: it calls what banned.h forbids
+
+#include "tests/unit/target/mariadb_server.h" // so does this one
 
 #include "tests/harness/fixtures/sqlite_file.h"
 #include "tests/harness/servers/postgres.h"
 #include "tests/unit/target/cases.h"
+#include "tests/unit/target/mongodb_server.h"
 
 #include <libpq-fe.h>
 
 #define LIMIT 200
 
 static struct test_postgres server;
-static bool has_server, has_shop;
+static bool has_server, has_shop, has_documents;
 static struct test_sqlite file;
 static struct targets *targets;
 
@@ -47,8 +51,8 @@ static const struct engine_under_test {
 
 static int set_up(void **state)
 {
-	static char dsn[320], shop_dsn[320];
-	struct target_settings settings[3];
+	static char dsn[320], mariadb_dsn[320];
+	struct target_settings settings[4];
 	size_t count = 0;
 	(void)state;
 	test_sqlite_make(&file, sqlite_schema);
@@ -64,7 +68,13 @@ static int set_up(void **state)
 	if (has_shop) {
 		for (size_t i = 0; i < sizeof mariadb_schema / sizeof mariadb_schema[0]; i++)
 			admin(mariadb_schema[i]);
-		settings[count++] = mariadb_settings("reader", shop_dsn, sizeof shop_dsn);
+		settings[count++] = mariadb_settings("reader", mariadb_dsn, sizeof mariadb_dsn);
+	}
+	if (has_documents) {
+		mongodb_insert("few", "{\"n\": %1$d, \"v\": \"v%1$d\", \"f\": %1$d.25}", 100);
+		mongodb_insert("big", "{\"n\": %1$d, \"v\": \"v%1$d\", \"f\": %1$d.25}", 1000);
+		settings[count] = mongodb_settings();
+		settings[count++].name = "documents";
 	}
 	for (size_t i = 0; i < count; i++) {
 		settings[i].max_rows = LIMIT;
@@ -279,6 +289,49 @@ static const struct own_case no_columns[] = {
 	{ "a column", "SELECT n FROM few", "SELECT FROM few", WRONG },
 };
 
+#define OF_FEW	"db.few.find({}, {_id: 0, n: 1, v: 1})"
+#define OF_MANY "db.big.find({}, {_id: 0, n: 1, v: 1})"
+#define SHOWN	"{$project: {_id: 0, n: 1, v: 1}}])"
+#define A_FEW	"{$match: {n: {$lte: 30}}}, "
+#define SAMPLE	"db.few.aggregate([" A_FEW "{$sample: {size: 5}}, " SHOWN
+
+/* Of MongoDB. The server sorts its samples by chance, and of more than 31 documents now and then fails: there
+ * are none beyond the limit. */
+static const struct own_case documents[] = {
+	{ "a sample", OF_FEW ".limit(5)", SAMPLE, NONDETERMINISTIC },
+	{ "two samples", SAMPLE, SAMPLE, NONDETERMINISTIC },
+	{ "a sample of all", "db.few.find({n: {$lte: 30}}, {_id: 0, n: 1, v: 1})",
+	  "db.few.aggregate([" A_FEW "{$sample: {size: 30}}, " SHOWN, RIGHT },
+	{ "more columns than a sample", "db.few.find({}, {_id: 0}).limit(5)", SAMPLE, WRONG },
+	{ "more rows than a sample", OF_FEW ".limit(6)", SAMPLE, NONDETERMINISTIC },
+	{ "a sample where the truth has an order", SAMPLE, OF_FEW ".sort({n: 1}).limit(5)", WRONG },
+	{ "wrong rows", "db.few.aggregate([{$project: {_id: 0, n: {$add: ['$n', 100]}, v: 1}}])", OF_FEW,
+	  WRONG },
+	{ "wrong rows beyond the limit",
+	  "db.big.aggregate([{$project: {_id: 0, n: {$add: ['$n', 1000]}, v: 1}}])", OF_MANY, WRONG },
+	{ "the same", "db.few.aggregate([" SHOWN, OF_FEW, RIGHT },
+	{ "other rows", OF_FEW ".sort({n: -1}).limit(5)", OF_FEW ".limit(5)", RIGHT },
+	{ "other rows, columns renamed",
+	  "db.few.aggregate([{$match: {n: {$gt: 50}}}, {$limit: 5}, {$project: {_id: 0, y: '$v', x: '$n'}}])",
+	  OF_FEW ".limit(5)", RIGHT },
+	{ "behind a skip", OF_FEW ".sort({n: 1}).limit(5)", OF_FEW ".skip(9).limit(5)", RIGHT },
+	{ "no rows of the truth",
+	  "db.few.aggregate([{$limit: 5}, {$project: {_id: 0, n: {$add: ['$n', 500]}, v: 1}}])",
+	  OF_FEW ".limit(5)", WRONG },
+	{ "rows that the truth's condition leaves out",
+	  "db.few.find({n: {$gt: 50}}, {_id: 0, n: 1, v: 1}).limit(5)",
+	  "db.few.find({n: {$lte: 50}}, {_id: 0, n: 1, v: 1}).limit(5)", WRONG },
+	{ "too few", OF_FEW ".limit(4)", OF_FEW ".limit(5)", WRONG },
+	{ "other rows of many", OF_MANY ".sort({n: -1}).limit(5)", OF_MANY ".limit(5)", RIGHT },
+	{ "no rows of many",
+	  "db.big.aggregate([{$limit: 5}, {$project: {_id: 0, n: 1, v: {$literal: 'x'}}}])",
+	  OF_MANY ".limit(5)", WRONG },
+	{ "more of many than are kept", OF_MANY ".sort({n: -1}).limit(500)", OF_MANY ".limit(500)",
+	  NONDETERMINISTIC },
+	{ "ordered ones are not any", OF_FEW ".sort({n: -1}).limit(5)", OF_FEW ".sort({n: 1}).limit(5)",
+	  WRONG },
+};
+
 static char *fill_in(const char *sql, const char *random, char *ret_sql, size_t size)
 {
 	const char *place = strchr(sql, '$');
@@ -299,7 +352,7 @@ static enum verdict verdict_of(const struct validation_result *result)
 static bool check(const struct own_case *item, const struct engine_under_test *engine)
 {
 	struct test_call test;
-	char generated[256], truth[256];
+	char generated[512], truth[512];
 	test_call_init(&test, engine->target,
 		       fill_in(item->generated, engine->random, generated, sizeof generated),
 		       fill_in(item->truth, engine->random, truth, sizeof truth));
@@ -398,6 +451,16 @@ static void nobody_is_wrong_by_a_limit_that_is_not_known(void **state)
 			    with_subqueries[i]);
 }
 
+static void documents_are_as_open(void **state)
+{
+	static const struct engine_under_test mongodb = { "documents", SQL_MONGODB, &has_documents, "$" };
+	size_t bad = 0;
+	(void)state;
+	for (size_t i = 0; has_documents && i < sizeof documents / sizeof *documents; i++)
+		bad += !check(&documents[i], &mongodb);
+	assert_int_equal(bad, 0);
+}
+
 static void rows_without_columns_are_counted(void **state)
 {
 	(void)state;
@@ -412,6 +475,7 @@ int main(int argc, char **argv)
 	if (status != 0)
 		return status;
 	has_shop = start_shop("unit.target.own_equal in MariaDB") == 0;
+	has_documents = mongodb_start_shop() == 0;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_truth_that_is_not_its_own_equal_proves_nothing),
 		cmocka_unit_test(one_of_several_truths_is_not_its_own_equal),
@@ -420,8 +484,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(brackets_change_nothing),
 		cmocka_unit_test(nobody_is_wrong_by_a_limit_that_is_not_known),
 		cmocka_unit_test(rows_without_columns_are_counted),
+		cmocka_unit_test(documents_are_as_open),
 	};
 	status = cmocka_run_group_tests(tests, set_up, tear_down);
+	if (has_documents)
+		test_mongodb_stop(&documents_server);
 	if (has_shop)
 		stop_shop();
 	if (has_server)
