@@ -2,6 +2,7 @@
 
 #include "sql/dialects.h"
 #include "sql/lex/scan.h"
+#include "sql/mongodb_sort_keys.h"
 
 /* What stands in the innermost brackets around a byte; absent: there are none. */
 static str_t brackets_around(str_t sql, size_t offset, enum sql_dialect dialect, struct arena *arena)
@@ -56,10 +57,33 @@ static bool show(const struct sql_request *request, const struct sql_analysis *a
 	return true;
 }
 
+/* Of MongoDB: each pipeline that ends with one may have another within. */
+static size_t show_documents(const struct sql_request *request, const struct sql_analysis *analysis,
+			     struct arena *arena, struct inner_cut *cuts)
+{
+	struct sql_request part = *request;
+	struct sql_analysis found = *analysis;
+	size_t count = 0;
+	for (size_t i = 0; i < SQL_MAX_INNER_CUTS && found.valid; i++) {
+		part.sql = mongodb_sort_keys_inner_cut(&found, arena);
+		if (!str_present(part.sql))
+			break;
+		sql_analyse(&part, arena, &found);
+		struct inner_cut cut = { .ordered = found.ordered };
+		if (sort_keys_show(&part, &found, arena, &cut.shown) || !cut.ordered)
+			cuts[count++] = cut;
+	}
+	return count;
+}
+
 size_t inner_cuts_show(const struct sql_request *request, const struct sql_analysis *analysis,
 		       struct arena *arena, struct inner_cut **ret_cuts)
 {
 	size_t count = 0;
+	if (request->dialect == SQL_MONGODB) {
+		*ret_cuts = ARENA_ARRAY(arena, struct inner_cut, SQL_MAX_INNER_CUTS);
+		return show_documents(request, analysis, arena, *ret_cuts);
+	}
 	*ret_cuts = ARENA_ARRAY(arena, struct inner_cut, analysis->inner_cuts_count);
 	for (size_t i = 0; i < analysis->inner_cuts_count; i++) {
 		const struct sql_inner_cut *cut = &analysis->inner_cuts[i];

@@ -78,12 +78,15 @@ static bool keeps_order(str_t name)
 static const struct mongodb_value *end_of(const struct mongodb_value *pipeline)
 {
 	const struct mongodb_value *end = NULL;
+	bool sorted = false;
 	for (const struct mongodb_value *stage = pipeline->first; stage; stage = stage->next) {
 		str_t name = stage->first ? stage->first->key : STR("");
-		if (str_is(name, "$sort") || (!end && STR_IS_ANY(name, "$skip", "$limit")))
+		bool cut = STR_IS_ANY(name, "$skip", "$limit");
+		if (str_is(name, "$sort") || (!end && cut))
 			end = stage;
-		else if (!STR_IS_ANY(name, "$skip", "$limit") && !goes_on(name) && !keeps_order(name))
+		else if (!cut && !goes_on(name) && !(sorted && keeps_order(name)))
 			end = NULL;
+		sorted = end && str_is(end->first->key, "$sort");
 	}
 	return end;
 }
@@ -276,4 +279,46 @@ bool mongodb_sort_keys(const struct sql_analysis *analysis, struct arena *arena,
 		keys[i].column = (int)i;
 	ret_keys->keys = keys;
 	return true;
+}
+
+static bool is_cut(const struct mongodb_value *stage)
+{
+	return stage->first && STR_IS_ANY(stage->first->key, "$skip", "$limit");
+}
+
+/* The last cut with a stage behind it that does more than go on; what counts asks for no certain documents.
+ */
+static const struct mongodb_value *inner_cut_of(const struct mongodb_value *pipeline)
+{
+	const struct mongodb_value *cut = NULL, *inner = NULL;
+	for (const struct mongodb_value *stage = pipeline->first; stage; stage = stage->next) {
+		if (!stage->first || str_is(stage->first->key, "$count"))
+			cut = NULL;
+		else if (is_cut(stage))
+			cut = stage;
+		else if (!goes_on(stage->first->key) && cut)
+			inner = cut;
+	}
+	return inner;
+}
+
+str_t mongodb_sort_keys_inner_cut(const struct sql_analysis *analysis, struct arena *arena)
+{
+	struct mongodb_reader reader = { .text = analysis->text, .arena = arena };
+	struct mongodb_command command;
+	struct shown shown = { .text = analysis->text, .arena = arena };
+	bool more;
+	if (!mongodb_read_command(&reader, &command, &more) || command.verb != MONGODB_AGGREGATE ||
+	    !can_be_shown(&command))
+		return STR_NONE;
+	const struct mongodb_value *cut = inner_cut_of(command.pipeline);
+	for (const struct mongodb_value *stage = command.pipeline->first; cut && stage != cut->next;
+	     stage = stage->next) {
+		str_t text = slice(&shown, stage);
+		buf_append_str(&shown.stages, text);
+		buf_append_char(&shown.stages, ',');
+	}
+	str_t text = cut ? write_command(&shown, &command) : STR_NONE;
+	buf_free(&shown.stages);
+	return text;
 }

@@ -11,3 +11,7 @@
 
 /* Of a command that is ordered, or limited. False: it cannot be rewritten. */
 bool mongodb_sort_keys(const struct sql_analysis *analysis, struct arena *arena, struct sort_keys *ret_keys);
+
+/* The pipeline up to its last $skip or $limit behind which more is done with what that leaves than
+ * sort_keys.h can show, as a text of its own in the arena. Absent: there is none. */
+str_t mongodb_sort_keys_inner_cut(const struct sql_analysis *analysis, struct arena *arena);

@@ -69,7 +69,7 @@ static err_t ask(const struct validation *validation, const struct inner_cut *cu
 		return err;
 	}
 	struct inner_rows from = { &rows, rows.columns_count - shown->added };
-	if (!cut->ordered) {
+	if (!cut->ordered || shown->documents) { /* whose keys stand behind them already */
 		*ret_known = true;
 		*ret_open = is_open(&from, &shown->cut);
 		result_free(&whole.result);

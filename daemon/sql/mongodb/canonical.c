@@ -537,11 +537,14 @@ static void set_order(const struct mongodb_form *form, struct sql_analysis *anal
 	const struct mongodb_value *sort = NULL;
 	for (size_t i = 0; i < form->count; i++) {
 		str_t name = form->stages[i].name;
-		analysis->limited |= str_is(name, "limit");
-		if (str_is(name, "sort"))
-			sort = form->stages[i].operand;
-		if (STR_IS_ANY(name, "group", "other", "facet", "count", "distinct", "sorts"))
+		bool anew = STR_IS_ANY(name, "group", "other", "facet", "count", "distinct", "sorts");
+		if (anew)
 			sort = NULL;
+		else if (str_is(name, "sort"))
+			sort = form->stages[i].operand;
+		/* the last that is done: what comes behind it makes its choice an inner one */
+		if (anew || STR_IS_ANY(name, "sort", "match", "unwind", "limit"))
+			analysis->limited = str_is(name, "limit");
 	}
 	analysis->ordered = sort != NULL;
 	analysis->order_keys = ARENA_ARRAY(form->arena, struct sql_order_key, sort ? sort->count : 0);

@@ -229,6 +229,55 @@ static void cuts_are_found_and_asked_about(void **state)
 	assert_int_equal(wrong, 0);
 }
 
+#define PIPELINE "db.getCollection(\"orders\").aggregate(["
+
+/* A cut with more behind it than projections. */
+static const struct {
+	const char *mongosh, *cuts;
+} documents[] = {
+	{ "db.orders.find().limit(5)", "" },
+	{ "db.orders.aggregate([{$limit: 5}, {$project: {total: 1}}])", "" },
+	{ "db.orders.aggregate([{$sort: {total: 1}}, {$limit: 5}, {$lookup: {from: 'users', localField: "
+	  "'user_id', "
+	  "foreignField: 'id', as: 'u'}}])",
+	  "" },
+	{ "db.orders.aggregate([{$limit: 5}, {$count: 'n'}])", "" },
+	{ "db.orders.aggregate([{$match: {id: 1}}, {$skip: 2}, {$limit: 5}, {$group: {_id: '$total'}}])",
+	  "any 5 2 0 " PIPELINE "{$match: {id: 1}},])" },
+	{ "db.orders.aggregate([{$sort: {total: 1}}, {$limit: 5}, {$unwind: '$id'}])",
+	  "order 5 0 1 " PIPELINE
+	  "{$sort:{total: 1}},{$addFields:{assayd_sort_key_0:{$ifNull:[\"$total\",null]}}},])" },
+	{ "db.orders.aggregate([{$limit: 5}, {$sort: {total: 1}}])", "any 5 0 0 " PIPELINE "])" },
+	{ "db.orders.aggregate([{$limit: 9}, {$match: {id: 1}}, {$limit: 3}, {$group: {_id: '$total'}}])",
+	  "any 3 0 0 " PIPELINE "{$limit: 9},{$match: {id: 1}},]); any 9 0 0 " PIPELINE "])" },
+	{ "db.orders.aggregate([{$limit: 5}, {$skip: 2}, {$group: {_id: '$total'}}])", "any" },
+	{ "db.orders.aggregate([{$limit: 5}, {$group: {_id: '$total'}}], {collation: {locale: 'de'}})", "" },
+};
+
+static void cuts_of_pipelines_are_found(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(documents); i++) {
+		struct arena *arena = arena_new();
+		const struct sql_request request = { .sql = str_from(documents[i].mongosh),
+						     .dialect = SQL_MONGODB,
+						     .target_named = true,
+						     .catalog = mongodb_catalog };
+		struct sql_analysis analysis;
+		struct inner_cut *shown;
+		struct buf text = BUF_INIT;
+		sql_analyse(&request, arena, &analysis);
+		size_t count = inner_cuts_show(&request, &analysis, arena, &shown);
+		buf_append_text(&text, "");
+		for (size_t cut = 0; cut < count; cut++)
+			put_cut(&text, &shown[cut]);
+		buf_append(&text, "", 1);
+		assert_string_equal(text.data, documents[i].cuts);
+		buf_free(&text);
+		arena_free(arena);
+	}
+}
+
 /* Of more than are told, the last one is not known. */
 static void of_many_the_last_is_unknown(void **state)
 {
@@ -255,6 +304,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cuts_are_found_and_asked_about),
+		cmocka_unit_test(cuts_of_pipelines_are_found),
 		cmocka_unit_test(of_many_the_last_is_unknown),
 	};
 	return cmocka_run_group_tests(tests, load_catalogs, drop_catalogs);

@@ -289,11 +289,12 @@ static const struct own_case no_columns[] = {
 	{ "a column", "SELECT n FROM few", "SELECT FROM few", WRONG },
 };
 
-#define OF_FEW	"db.few.find({}, {_id: 0, n: 1, v: 1})"
-#define OF_MANY "db.big.find({}, {_id: 0, n: 1, v: 1})"
-#define SHOWN	"{$project: {_id: 0, n: 1, v: 1}}])"
-#define A_FEW	"{$match: {n: {$lte: 30}}}, "
-#define SAMPLE	"db.few.aggregate([" A_FEW "{$sample: {size: 5}}, " SHOWN
+#define OF_FEW	       "db.few.find({}, {_id: 0, n: 1, v: 1})"
+#define OF_MANY	       "db.big.find({}, {_id: 0, n: 1, v: 1})"
+#define SHOWN	       "{$project: {_id: 0, n: 1, v: 1}}])"
+#define SUM_OF(stages) "db.few.aggregate([" stages ", {$group: {_id: null, n: {$sum: '$n'}}}])"
+#define A_FEW	       "{$match: {n: {$lte: 30}}}, "
+#define SAMPLE	       "db.few.aggregate([" A_FEW "{$sample: {size: 5}}, " SHOWN
 
 /* Of MongoDB. The server sorts its samples by chance, and of more than 31 documents now and then fails: there
  * are none beyond the limit. */
@@ -328,6 +329,24 @@ static const struct own_case documents[] = {
 	  OF_MANY ".limit(5)", WRONG },
 	{ "more of many than are kept", OF_MANY ".sort({n: -1}).limit(500)", OF_MANY ".limit(500)",
 	  NONDETERMINISTIC },
+	{ "a sum of other rows", SUM_OF("{$match: {n: {$gt: 90}}}"), SUM_OF("{$limit: 10}"),
+	  NONDETERMINISTIC },
+	{ "a sum of the same rows", SUM_OF("{$match: {n: {$lte: 10}}}"), SUM_OF("{$limit: 10}"), RIGHT },
+	{ "a sum behind a skip", SUM_OF("{$match: {}}"), SUM_OF("{$skip: 5}, {$limit: 10}"),
+	  NONDETERMINISTIC },
+	{ "a sum of all that there are", SUM_OF("{$match: {n: 1}}"), SUM_OF("{$limit: 100}"), WRONG },
+	{ "a count of any", "db.few.aggregate([{$limit: 11}, {$count: 'n'}])",
+	  "db.few.aggregate([{$limit: 10}, {$count: 'n'}])", WRONG },
+	{ "a sum of the first", SUM_OF("{$match: {n: {$lte: 10}}}"), SUM_OF("{$sort: {n: -1}}, {$limit: 10}"),
+	  WRONG },
+	{ "a sum of some that tie", SUM_OF("{$match: {n: {$lte: 10}}}"),
+	  SUM_OF("{$addFields: {k: {$mod: ['$n', 2]}}}, {$sort: {k: 1}}, {$limit: 10}"), NONDETERMINISTIC },
+	{ "a sum of all that tie", SUM_OF("{$match: {n: {$lte: 10}}}"),
+	  SUM_OF("{$addFields: {k: {$mod: ['$n', 2]}}}, {$sort: {k: 1}}, {$limit: 50}"), WRONG },
+	{ "a condition of what a cut leaves", OF_FEW ".limit(3)",
+	  "db.few.aggregate([{$limit: 10}, {$match: {n: {$gt: 7}}}, " SHOWN, NONDETERMINISTIC },
+	{ "a cut within a cut", SUM_OF("{$match: {n: 1}}"),
+	  SUM_OF("{$limit: 10}, {$group: {_id: null, n: {$sum: '$n'}}}, {$limit: 1}"), NONDETERMINISTIC },
 	{ "ordered ones are not any", OF_FEW ".sort({n: -1}).limit(5)", OF_FEW ".sort({n: 1}).limit(5)",
 	  WRONG },
 };
