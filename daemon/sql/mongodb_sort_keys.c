@@ -62,9 +62,10 @@ static void put_projection(struct shown *shown, const struct mongodb_value *proj
 }
 
 /* A stage that neither takes documents away nor changes their order. */
-static bool goes_on(str_t name)
+static bool goes_on(const struct mongodb_value *operand)
 {
-	return STR_IS_ANY(name, "$project", "$addFields", "$set", "$unset", "$lookup");
+	return STR_IS_ANY(operand->key, "$project", "$addFields", "$set", "$unset", "$lookup") ||
+	       (str_is(operand->key, "$match") && mongodb_is_document(operand) && !operand->first);
 }
 
 /* One that does, but in a way that stays the same behind an order. */
@@ -84,7 +85,7 @@ static const struct mongodb_value *end_of(const struct mongodb_value *pipeline)
 		bool cut = STR_IS_ANY(name, "$skip", "$limit");
 		if (str_is(name, "$sort") || (!end && cut))
 			end = stage;
-		else if (!cut && !goes_on(name) && !(sorted && keeps_order(name)))
+		else if (!cut && !(stage->first && goes_on(stage->first)) && !(sorted && keeps_order(name)))
 			end = NULL;
 		sorted = end && str_is(end->first->key, "$sort");
 	}
@@ -119,8 +120,6 @@ static bool cuts(const struct shown *shown)
 static bool put_keeping(struct shown *shown, const struct mongodb_value *operand)
 {
 	bool matches = str_is(operand->key, "$match");
-	if (matches && !operand->first)
-		return true;
 	if (cuts(shown) || (matches && shown->projections.len > 0))
 		return false;
 	put_stage(shown, matches ? &shown->stages : &shown->projections, operand->key.ptr, operand);
@@ -138,8 +137,10 @@ static bool put_behind(struct shown *shown, const struct mongodb_value *operand)
 	str_t name = operand->key;
 	if (str_is(name, "$project"))
 		put_projection(shown, operand, keys_of(shown));
-	else if (goes_on(name))
+	else if (goes_on(operand) && !str_is(name, "$match"))
 		put_stage(shown, &shown->projections, name.ptr, operand);
+	else if (goes_on(operand))
+		return true;
 	else
 		return keeps_order(name) ? put_keeping(shown, operand) : take_cut(shown, operand);
 	return true;
@@ -296,7 +297,7 @@ static const struct mongodb_value *inner_cut_of(const struct mongodb_value *pipe
 			cut = NULL;
 		else if (is_cut(stage))
 			cut = stage;
-		else if (!goes_on(stage->first->key) && cut)
+		else if (!goes_on(stage->first) && cut)
 			inner = cut;
 	}
 	return inner;

@@ -179,6 +179,8 @@ static const struct row rows[] = {
 	  0, false, 2, 0 },
 	{ SQL_MONGODB, "db.t.findOne({a: 1})", "db.getCollection(\"t\").aggregate([{$match:{a: 1}},])", 0,
 	  false, 1, 0 },
+	{ SQL_MONGODB, "db.t.aggregate([{$limit: 2}, {$match: {}}])", "db.getCollection(\"t\").aggregate([])",
+	  0, false, 2, 0 },
 	{ SQL_MONGODB, "db.t.aggregate([{$match: {a: 1}}, {$skip: 3}, {$limit: 2}])",
 	  "db.getCollection(\"t\").aggregate([{$match: {a: 1}},])", 0, false, 2, 3 },
 	/* Other rows, or rows in an order that is not seen. */
