@@ -1,5 +1,6 @@
 /* The program: one binary, a command each. */
 #include "address/environment.h"
+#include "address/mongodb_dsn.h"
 #include "command/audit_begin_again.h"
 #include "command/audit_export.h"
 #include "command/audit_key.h"
@@ -216,6 +217,7 @@ int main(int argc, char **argv)
 {
 	struct err_detail detail = { "" };
 	struct options options = { .command = COMMAND_HELP };
+	mongodb_dsn_leave_nothing();
 	if (argc == 2 && strcmp(argv[1], "target-worker") == 0)
 		return target_worker_main(3);
 	memory_keep_freed();

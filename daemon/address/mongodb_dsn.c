@@ -5,6 +5,8 @@
 #include "common/nearest.h"
 
 #include <strings.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define OPTION_BYTES	 48
 #define PORT_OF_SRV_HOST 27017
@@ -56,6 +58,13 @@ static const char *const refused[][2] = {
 	{ "tlsCertificateKeyFilePassword",
 	  "is a secret that has no file here; use a key that is not encrypted" },
 };
+
+void mongodb_dsn_leave_nothing(void)
+{
+	char name[32];
+	snprintf(name, sizeof name, "/mongoc-%d", (int)getpid());
+	shm_unlink(name); /* where there is none, nothing has to go */
+}
 
 static err_t unknown_option(const char *name, struct err_detail *detail)
 {

@@ -21,6 +21,11 @@ struct mongodb_dsn {
 	bool selection_timeout;
 };
 
+/* Takes away the file in shared memory that the library, which is in every process of this program, makes at
+ * its start for counters that nobody reads, and which stays where a process is killed. First of all in
+ * main(). */
+void mongodb_dsn_leave_nothing(void);
+
 /* `ret_dsn` points into the arena. Anything wrong is ERR_CONFIG_RANGE; the detail never repeats a value. */
 err_t mongodb_dsn_parse(const char *text, struct arena *arena, struct mongodb_dsn *ret_dsn,
 			struct err_detail *detail);

@@ -387,6 +387,21 @@ static void distinct(struct mongodb_fetch *fetch)
 	bson_destroy(&options);
 }
 
+/* A $count of no documents returns none, where every other way of counting says 0. */
+static void complete_count(struct mongodb_fetch *fetch)
+{
+	const struct mongodb_value *stages = fetch->command.pipeline;
+	const struct mongodb_value *name =
+		mongodb_is_array(stages) ? mongodb_member(stages->last, "$count") : NULL;
+	bool none = fetch->run->outcome == QUERY_RETURNED && !fetch->target_error &&
+		    mongodb_documents_count(fetch->documents) == 0;
+	if (!none || !mongodb_is_text(name))
+		return;
+	_cleanup_(document_cleanup) bson_t *row = bson_new();
+	BSON_APPEND_INT64(row, name->text.ptr, 0);
+	mongodb_documents_take(fetch->documents, row);
+}
+
 static void run_command(struct mongodb_fetch *fetch)
 {
 	mongoc_cursor_t *cursor;
@@ -396,8 +411,10 @@ static void run_command(struct mongodb_fetch *fetch)
 		return;
 	case MONGODB_AGGREGATE:
 		cursor = aggregate(fetch, make_pipeline);
-		if (cursor)
+		if (cursor) {
 			fetch_documents(fetch, cursor);
+			complete_count(fetch);
+		}
 		return;
 	case MONGODB_COUNT:
 		if (fetch->command.estimated)

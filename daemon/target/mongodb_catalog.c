@@ -14,8 +14,10 @@
 #define FIELDS_MAX	  10000 /* of a collection, likewise below */
 #define DEPTH_MAX	  32
 #define CHILDREN_MAX	  1000 /* of one document's field: more are keys of a map, not names of fields */
-#define ELEMENTS_MAX	  100  /* of an array that are looked at */
+#define ELEMENTS_MAX	  1000 /* of an array that are looked at */
 #define LEAST_SAMPLE_MS	  200
+#define BATCH_DOCUMENTS	  100
+#define LOSSES_MAX	  3 /* of connections, by collections that cannot be read */
 
 DEFINE_CLEANUP(json_t, json_cleanup, json_decref)
 
@@ -123,7 +125,7 @@ static void note_array(struct mongodb_sample *sample, struct mongodb_field *fiel
 		return;
 	for (size_t i = 0; bson_iter_next(&element); i++) {
 		if (i == ELEMENTS_MAX) {
-			sample->cut = true;
+			sample->cut = field->open = true;
 			return;
 		}
 		field->elements |= type_bit(&element);
@@ -170,6 +172,7 @@ static mongoc_cursor_t *start_sample(const struct mongodb_session *session, cons
 	bson_t options;
 	mongodb_session_options(session, limit_ms, &options);
 	BSON_APPEND_BOOL(&options, "allowDiskUse", false);
+	BSON_APPEND_INT64(&options, "batchSize", BATCH_DOCUMENTS);
 	mongoc_cursor_t *cursor =
 		mongoc_collection_aggregate(collection, MONGOC_QUERY_NONE, pipeline, &options, NULL);
 	bson_destroy(&options);
@@ -348,6 +351,15 @@ static err_t list_collections(struct mongodb_session *session, struct arena *are
 	return err;
 }
 
+/* A connection that is lost with a collection, because its documents are larger than an answer may be, say,
+ * is no reason to know nothing of the others. */
+static bool goes_on(struct mongodb_session *session, unsigned *losses)
+{
+	if (!session->abandoned)
+		return true;
+	return ++*losses <= LOSSES_MAX && mongodb_session_renew(session, NULL) == ERR_OK;
+}
+
 /* All samples together have the time of one query; those that come late are not taken. */
 static void put_collections(struct mongodb_session *session, const struct mongodb_listed *listed,
 			    size_t count, struct buf *out)
@@ -355,11 +367,15 @@ static void put_collections(struct mongodb_session *session, const struct mongod
 	int64_t all_ms = session->settings->target.statement_timeout_ms;
 	int64_t until_us = clock_monotonic_us() + all_ms * 1000;
 	int64_t share_ms = 2 * all_ms / (int64_t)(count ? count : 1);
-	for (size_t i = 0; i < count && !session->abandoned; i++) {
+	unsigned losses = 0;
+	for (size_t i = 0; i < count; i++) {
 		int64_t left_ms = (until_us - clock_monotonic_us()) / 1000;
 		int64_t limit_ms = share_ms > LEAST_SAMPLE_MS ? share_ms : LEAST_SAMPLE_MS;
 		put_collection(session, listed[i].description, listed[i].name,
-			       limit_ms < left_ms ? limit_ms : left_ms, out);
+			       !goes_on(session, &losses) ? 0
+			       : limit_ms < left_ms	  ? limit_ms
+							  : left_ms,
+			       out);
 	}
 }
 
@@ -382,8 +398,8 @@ err_t mongodb_session_catalog(struct mongodb_session *session, struct arena *are
 	for (size_t i = 0; i < count; i++)
 		bson_destroy(listed[i].description);
 	mongodb_session_end(session);
-	if (!err && session->abandoned)
-		err = err_fail(detail, ERR_CATALOG_UNAVAILABLE, "the connection was lost");
+	if (!err && session->abandoned && mongodb_session_renew(session, detail))
+		err = ERR_CATALOG_UNAVAILABLE;
 	if (!err && out.len > CATALOG_MAX_BYTES)
 		err = err_fail(detail, ERR_CATALOG_UNAVAILABLE, "the catalog is too large");
 	if (!err)

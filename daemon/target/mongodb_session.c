@@ -245,6 +245,19 @@ err_t mongodb_session_connect(const struct worker_settings *settings, struct mon
 	return err;
 }
 
+err_t mongodb_session_renew(struct mongodb_session *session, struct err_detail *detail)
+{
+	if (!session->abandoned)
+		return ERR_OK;
+	mongodb_session_end(session);
+	mongoc_client_destroy(session->client);
+	session->client = NULL;
+	session->abandoned = false;
+	err_t err = log_in(session, detail);
+	session->abandoned |= err != ERR_OK;
+	return err;
+}
+
 void mongodb_session_close(void *pointer)
 {
 	struct mongodb_session *session = mongodb_session_of(pointer);

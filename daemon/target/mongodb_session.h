@@ -44,6 +44,9 @@ err_t mongodb_session_connect(const struct worker_settings *settings, struct mon
 			      struct err_detail *detail);
 void mongodb_session_close(void *session);
 
+/* Connects anew where the session was given up, without an end of what it read. ERR_TARGET_UNAVAILABLE. */
+err_t mongodb_session_renew(struct mongodb_session *session, struct err_detail *detail);
+
 /* False when it was given up. */
 bool mongodb_session_usable(const void *session);
 

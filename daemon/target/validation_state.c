@@ -144,6 +144,33 @@ static bool may_have_any_columns(const struct validation *validation, const stru
 	       set->rows_count == 0;
 }
 
+static bool has_column(const struct result_set *set, str_t name)
+{
+	for (size_t i = 0; i < set->columns_count; i++)
+		if (str_equal(set->columns[i].name, name))
+			return true;
+	return false;
+}
+
+/* A field that is null in all documents of one result is, in one whose documents lack it, the same. */
+static struct result_set with_nulls_of(const struct result_set *set, const struct result_set *other,
+				       struct arena *arena)
+{
+	struct result_column *columns =
+		ARENA_ARRAY(arena, struct result_column, set->columns_count + other->columns_count);
+	size_t count = set->columns_count;
+	for (size_t i = 0; i < count; i++)
+		columns[i] = set->columns[i];
+	for (size_t i = 0; i < other->columns_count; i++)
+		if (other->columns[i].type == CELL_NULL && !has_column(set, other->columns[i].name))
+			columns[count++] = other->columns[i];
+	if (count == set->columns_count)
+		return *set;
+	struct result_set wide = result_widened(set, count, arena);
+	wide.columns = columns;
+	return wide;
+}
+
 bool validation_find_part(const struct validation *validation, const struct result_set *truth,
 			  struct arena *arena, struct compare_part *ret_part, str_t *ret_missing)
 {
@@ -172,6 +199,9 @@ struct compare_verdict validation_compare(const struct validation *validation, s
 	} else if (may_have_any_columns(validation, truth)) {
 		expected.columns = ours->columns;
 		expected.columns_count = ours->columns_count;
+	} else if (validation->settings->target.engine == TARGET_MONGODB) {
+		generated = with_nulls_of(ours, truth, arena);
+		expected = with_nulls_of(truth, ours, arena);
 	}
 	if (validation_find_part(validation, truth, arena, &part, &missing))
 		compare_part_results(&generated, &expected, &part, &options, arena, &verdict, ret_shown);

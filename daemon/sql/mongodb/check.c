@@ -155,7 +155,10 @@ static void check_find(struct mongodb_check *check, const struct mongodb_command
 		mongodb_check_projection(check, command->projection);
 	if (command->sort)
 		mongodb_check_sort(check, command->sort);
-	if (command->verb == MONGODB_FIND && !command->one && !command->limit)
+	bool limited =
+		command->one ||
+		(command->limit && (command->limit->kind != MONGODB_NUMBER || command->limit->number != 0));
+	if (command->verb == MONGODB_FIND && !limited)
 		diagnostics_add(check->diagnostics, DIAG_MISSING_LIMIT, SUB_NONE, STR("limit"), 0,
 				"the query has no limit");
 }

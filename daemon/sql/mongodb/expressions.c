@@ -268,12 +268,29 @@ void mongodb_check_expression(struct mongodb_check *check, const struct mongodb_
 }
 
 /* 1, true: the field; 0, false: not; what else there is is an expression, or a projection of parts. */
+/* Fields that are kept beside fields that are left out: a server refuses that, but for _id. */
+static void check_mixture(struct mongodb_check *check, const struct mongodb_value *projection)
+{
+	const struct mongodb_value *kept = NULL, *left_out = NULL;
+	for (const struct mongodb_value *field = projection->first; field; field = field->next) {
+		bool plain = field->kind == MONGODB_NUMBER || field->kind == MONGODB_BOOLEAN;
+		if (!plain || str_is(field->key, "_id"))
+			continue;
+		*(field->number != 0 ? &kept : &left_out) = field;
+	}
+	if (kept && left_out)
+		mongodb_invalid(
+			check, DIAG_INVALID_USE, kept->key_offset > left_out->key_offset ? kept : left_out,
+			"is kept or left out where other fields are not: a projection does one of both");
+}
+
 void mongodb_check_projection(struct mongodb_check *check, const struct mongodb_value *projection)
 {
 	if (!mongodb_is_document(projection)) {
 		mongodb_invalid(check, DIAG_INVALID_TYPE, projection, "is no document of fields");
 		return;
 	}
+	check_mixture(check, projection);
 	for (const struct mongodb_value *field = projection->first; field; field = field->next) {
 		const struct mongodb_operator *known =
 			mongodb_has_operators(field) ? mongodb_operator(field->first->key) : NULL;

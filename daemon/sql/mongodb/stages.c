@@ -7,6 +7,7 @@
 #define MAX_BUCKETS   100000
 #define MAX_DENSIFIED 500000 /* the server's own limit */
 #define MAX_UNWINDS   8	     /* of one pipeline that nothing groups in between: products of arrays */
+#define MAX_DEPTH     1000
 #define MAX_LET	      128
 
 typedef void (*stage_fn)(struct mongodb_check *check, const struct mongodb_value *stage);
@@ -290,8 +291,11 @@ static void check_graph(struct mongodb_check *check, const struct mongodb_value 
 	mongodb_check_expression(check, start);
 	if (only)
 		mongodb_check_filter(check, only);
-	if (!mongodb_member(stage, "maxDepth"))
+	const struct mongodb_value *depth = mongodb_member(stage, "maxDepth");
+	if (!depth)
 		bomb(check, stage, "$graphLookup follows its links without a maxDepth");
+	else if (depth->kind == MONGODB_NUMBER && depth->number > MAX_DEPTH)
+		bomb(check, depth, "$graphLookup follows its links more than 1000 deep");
 }
 
 static void check_union(struct mongodb_check *check, const struct mongodb_value *stage)

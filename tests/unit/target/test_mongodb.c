@@ -59,6 +59,13 @@ static const struct compared_case compared_cases[] = {
 	{ "null for missing", "db.sales.find({}, {_id: 0, id: 1, note: 1})",
 	  "db.sales.aggregate([{$project: {_id: 0, id: 1, note: {$ifNull: ['$note', null]}}}])", 1.0, 30,
 	  30 },
+	{ "null in all for missing in all", "db.sales.find({id: {$mod: [5, 0]}}, {_id: 0, id: 1, note: 1})",
+	  "db.sales.aggregate([{$match: {id: {$mod: [5, 0]}}}, {$project: {_id: 0, id: 1, note: {$literal: "
+	  "null}}}])",
+	  1.0, 6, 6 },
+	{ "missing in all for null in all",
+	  "db.sales.aggregate([{$match: {id: {$lt: 3}}}, {$project: {_id: 0, v: {$literal: null}}}])",
+	  "db.sales.aggregate([{$match: {id: {$lt: 3}}}, {$project: {_id: 0, v: '$nothing'}}])", 1.0, 2, 2 },
 	{ "null is not zero",
 	  "db.sales.aggregate([{$match: {id: 1}}, {$project: {_id: 0, a: {$literal: 0}}}])",
 	  "db.sales.aggregate([{$match: {id: 1}}, {$project: {_id: 0, a: {$literal: null}}}])", 0.0, 1, 1 },
@@ -83,6 +90,8 @@ static const struct compared_case compared_cases[] = {
 	  "db.sales.aggregate([{$match: {region: 'north'}}, {$count: 'n'}])", 1.0, 1, 1 },
 	{ "a count of nothing", "db.sales.countDocuments({region: 'west'})",
 	  "db.sales.aggregate([{$limit: 1}, {$project: {_id: 0, n: {$literal: 0}}}])", 1.0, 1, 1 },
+	{ "a count of nothing by a stage", "db.sales.countDocuments({region: 'west'})",
+	  "db.sales.aggregate([{$match: {region: 'west'}}, {$count: 'n'}])", 1.0, 1, 1 },
 	{ "a count of a find", "db.sales.find({id: {$lt: 9}}).count()",
 	  "db.sales.countDocuments({id: {$lt: 9}})", 1.0, 1, 1 },
 	{ "an estimate", "db.sales.estimatedDocumentCount()", "db.sales.countDocuments()", 1.0, 1, 1 },
@@ -157,6 +166,16 @@ static const struct tie_case tie_cases[] = {
 	  true },
 	{ "a key below", "db.sales.find({id: {$lt: 5}}, {_id: 0, region: 1}).sort({'extra.k': 1})",
 	  "db.sales.find({id: {$lt: 5}}, {_id: 0, region: 1}).sort({id: 1})", true },
+	{ "what a limit leaves is grouped",
+	  "db.sales.aggregate([{$sort: {id: 1}}, {$limit: 3}, {$group: {_id: null, s: {$sum: '$id'}}}])",
+	  "db.sales.aggregate([{$sort: {id: -1}}, {$limit: 3}, {$group: {_id: null, s: {$sum: '$id'}}}])",
+	  false },
+	{ "what a limit takes is open, though it is sorted then",
+	  "db.sales.aggregate([{$skip: 9}, {$limit: 3}, {$sort: {id: 1}}, {$project: {_id: 0, id: 1}}])",
+	  "db.sales.aggregate([{$limit: 3}, {$sort: {id: 1}}, {$project: {_id: 0, id: 1}}])", NOT_PROVEN },
+	{ "what a limit takes is open, though it is grouped then",
+	  "db.sales.aggregate([{$skip: 9}, {$limit: 3}, {$group: {_id: null, s: {$sum: '$id'}}}])",
+	  "db.sales.aggregate([{$limit: 3}, {$group: {_id: null, s: {$sum: '$id'}}}])", NOT_PROVEN },
 	{ "a missing key ties with null", "db.sales.find({}, {_id: 0, id: 1}).sort({id: -1})",
 	  "db.sales.find({}, {_id: 0, id: 1}).sort({note: 1})", true },
 };
@@ -341,7 +360,7 @@ static void insert_large(void)
 	mongodb_admin("shop", command.data);
 	buf_reset(&command);
 	buf_append_text(&command, "{\"insert\": \"deep\", \"documents\": [{\"_id\": 1, \"a\": [0");
-	for (int i = 0; i < 100; i++)
+	for (int i = 0; i < 1000; i++)
 		buf_append_text(&command, ",1");
 	buf_append_text(&command, "]}]}");
 	mongodb_admin("shop", command.data);
