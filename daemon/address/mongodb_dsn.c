@@ -138,6 +138,54 @@ static err_t read_ports(const mongoc_uri_t *uri, struct mongodb_dsn *dsn, struct
 	return ERR_OK;
 }
 
+/* The option that the library's message is about: it may quote the whole string, so nothing else of it is
+ * repeated. NULL: none. */
+static const char *option_in(const char *message)
+{
+	const char *found = NULL, *place = NULL;
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		const char *at = strcasestr(message, known[i]);
+		bool earlier = at && (!place || at < place);
+		if (earlier || (at && at == place && strlen(known[i]) > strlen(found))) {
+			found = known[i];
+			place = at;
+		}
+	}
+	return found;
+}
+
+static err_t not_read(const char *text, const char *message, struct err_detail *detail)
+{
+	const char *option = strchr(text, '?') ? option_in(message) : NULL;
+	if (option)
+		return err_fail(detail, ERR_CONFIG_RANGE,
+				"the dsn's option %s has a value that it does not take, beside the others",
+				option);
+	if (strstr(message, "database name"))
+		return err_fail(
+			detail, ERR_CONFIG_RANGE,
+			"the dsn's database has a name that no database has: without dots, blanks and $");
+	if (strstr(message, "host string") || strstr(message, "service name"))
+		return err_fail(
+			detail, ERR_CONFIG_RANGE,
+			"a host of the dsn, or its port, which is a number from 1 to 65535, is not valid; "
+			"mongodb+srv:// takes one host without a port");
+	return err_fail(detail, ERR_CONFIG_RANGE,
+			"not a connection string of MongoDB: write "
+			"mongodb://user@host:27017/database?option=value, with what is no letter or "
+			"digit in a name as %%XX");
+}
+
+static bool is_insecure(const mongoc_uri_t *uri)
+{
+	static const char *const options[] = { MONGOC_URI_TLSINSECURE, MONGOC_URI_TLSALLOWINVALIDCERTIFICATES,
+					       MONGOC_URI_TLSALLOWINVALIDHOSTNAMES };
+	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+		if (mongoc_uri_get_option_as_bool(uri, options[i], false))
+			return true;
+	return false;
+}
+
 static bool has_password(const char *text)
 {
 	const char *authority = strstr(text, "://");
@@ -150,7 +198,7 @@ static bool has_password(const char *text)
 err_t mongodb_dsn_parse(const char *text, struct arena *arena, struct mongodb_dsn *ret_dsn,
 			struct err_detail *detail)
 {
-	bson_error_t ignored; /* quotes the string */
+	bson_error_t error = { 0 };
 	if (has_password(text))
 		return err_fail(detail, ERR_CONFIG_RANGE,
 				"the connection string contains a password; write it to a file and set "
@@ -159,12 +207,9 @@ err_t mongodb_dsn_parse(const char *text, struct arena *arena, struct mongodb_ds
 	if (err)
 		return err;
 	mongoc_log_set_handler(NULL, NULL); /* it would write to standard error */
-	_cleanup_(uri_cleanup) mongoc_uri_t *uri = mongoc_uri_new_with_error(text, &ignored);
+	_cleanup_(uri_cleanup) mongoc_uri_t *uri = mongoc_uri_new_with_error(text, &error);
 	if (!uri)
-		return err_fail(detail, ERR_CONFIG_RANGE,
-				"not a connection string of MongoDB: write "
-				"mongodb://user@host:27017/database?option=value, with what is no letter or "
-				"digit in a name as %%XX");
+		return not_read(text, error.message, detail);
 	if (!mongoc_uri_get_database(uri))
 		return err_fail(detail, ERR_CONFIG_RANGE,
 				"the dsn names no database: mongodb://host/database");
@@ -174,6 +219,7 @@ err_t mongodb_dsn_parse(const char *text, struct arena *arena, struct mongodb_ds
 		.ca_file = copy(mongoc_uri_get_option_as_utf8(uri, MONGOC_URI_TLSCAFILE, NULL), arena),
 		.key_file = copy(mongoc_uri_get_option_as_utf8(uri, MONGOC_URI_TLSCERTIFICATEKEYFILE, NULL),
 				 arena),
+		.insecure = is_insecure(uri),
 		.reads_from = mongoc_uri_has_option(uri, MONGOC_URI_READPREFERENCE) ||
 			      strcasestr(text, "readPreference="),
 		.connect_timeout = mongoc_uri_has_option(uri, MONGOC_URI_CONNECTTIMEOUTMS),

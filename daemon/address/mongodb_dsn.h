@@ -16,6 +16,7 @@ struct mongodb_dsn {
 	const char *key_file; /* tlsCertificateKeyFile */
 	uint16_t ports[MONGODB_DSN_PORTS];
 	size_t ports_count;   /* of different ones; hosts that are sockets have none */
+	bool insecure;	      /* it switches off what TLS checks of the server */
 	bool reads_from;      /* it names a readPreference of its own */
 	bool connect_timeout; /* it names connectTimeoutMS, likewise below */
 	bool selection_timeout;

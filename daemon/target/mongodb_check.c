@@ -122,6 +122,12 @@ static void check_server(const struct mongodb_session *session, struct buf *note
 		add_note(notes,
 			 "the server is older than MongoDB 4.2: it may go on with a query whose worker is "
 			 "gone, up to the query's time limit");
+	if (session->dsn.insecure)
+		add_note(notes,
+			 "the dsn switches off what TLS checks of the server: whoever answers there gets the "
+			 "password and the queries");
+	if (str_present(session->settings->password) && !session->dsn.user)
+		add_note(notes, "password_file is set, and the dsn names no user: nobody logs in");
 	if (!server->snapshots)
 		add_note(notes,
 			 "the server has no snapshots (a replica set of MongoDB 5.0 or later has): what "

@@ -27,6 +27,8 @@ static const struct {
 	    .ports_count = 1,
 	    .connect_timeout = true,
 	    .selection_timeout = true } },
+	{ "mongodb://db/shop?tls=true&tlsAllowInvalidHostnames=true",
+	  { .database = "shop", .ports = { 27017 }, .ports_count = 1, .insecure = true } },
 	{ "mongodb+srv://cluster.example.org/shop",
 	  { .database = "shop", .ports = { 27017 }, .ports_count = 1 } },
 };
@@ -42,8 +44,8 @@ static bool same(const struct mongodb_dsn *a, const struct mongodb_dsn *b)
 	       same_text(a->ca_file, b->ca_file) && same_text(a->key_file, b->key_file) &&
 	       a->ports_count == b->ports_count &&
 	       memcmp(a->ports, b->ports, a->ports_count * sizeof *a->ports) == 0 &&
-	       a->reads_from == b->reads_from && a->connect_timeout == b->connect_timeout &&
-	       a->selection_timeout == b->selection_timeout;
+	       a->insecure == b->insecure && a->reads_from == b->reads_from &&
+	       a->connect_timeout == b->connect_timeout && a->selection_timeout == b->selection_timeout;
 }
 
 static void strings_are_understood(void **state)
@@ -65,14 +67,26 @@ static void strings_are_understood(void **state)
 	"not a connection string of MongoDB: write mongodb://user@host:27017/database?option=value, with "   \
 	"what is no letter or digit in a name as %XX"
 
+#define NO_HOST                                                                                              \
+	"a host of the dsn, or its port, which is a number from 1 to 65535, is not valid; mongodb+srv:// "   \
+	"takes one host without a port"
+#define NO_VALUE(option) "the dsn's option " option " has a value that it does not take, beside the others"
+
 static const struct {
 	const char *text, *message;
 } bad[] = {
 	{ "", NO_DSN },
 	{ "host=db dbname=shop", NO_DSN },
 	{ "postgresql://db/shop", NO_DSN },
-	{ "mongodb://", NO_DSN },
-	{ "mongodb://db:99999/shop", NO_DSN },
+	{ "mongodb://", NO_HOST },
+	{ "mongodb://db:99999/shop", NO_HOST },
+	{ "mongodb+srv://db:5/shop", NO_HOST },
+	{ "mongodb://db/sh.op",
+	  "the dsn's database has a name that no database has: without dots, blanks and $" },
+	{ "mongodb://db/shop?tls=hunter2", NO_VALUE("tls") },
+	{ "mongodb://db/shop?readPreference=primry", NO_VALUE("readPreference") },
+	{ "mongodb://db/shop?tls=true&tlsInsecure=true&tlsAllowInvalidHostnames=true",
+	  NO_VALUE("tlsInsecure") },
 	{ "mongodb://db", "the dsn names no database: mongodb://host/database" },
 	{ "mongodb://db/", "the dsn names no database: mongodb://host/database" },
 	{ "mongodb://u:hunter2@db/shop",
