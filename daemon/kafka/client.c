@@ -387,6 +387,14 @@ void kafka_end_poll(rd_kafka_t *consumer)
 		rd_kafka_queue_yield(queue);
 }
 
+/* Every call that the main thread answers does. */
+void kafka_nudge(rd_kafka_t *consumer)
+{
+	rd_kafka_consumer_group_metadata_t *group = rd_kafka_consumer_group_metadata(consumer);
+	if (group)
+		rd_kafka_consumer_group_metadata_destroy(group);
+}
+
 int64_t kafka_written_ms(const rd_kafka_message_t *message)
 {
 	rd_kafka_timestamp_type_t type;

@@ -83,6 +83,11 @@ void kafka_count_as_poll(rd_kafka_t *consumer);
 /* Ends rd_kafka_consumer_poll, or the next one where nobody polls. Any thread. */
 void kafka_end_poll(rd_kafka_t *consumer);
 
+/* Has the client look again at what it waits for: librdkafka 2.0.2 may miss that the group's coordinator can
+ * be reached, and see it only when its main thread wakes the next time, up to a second later. Waits for that
+ * thread alone. Any thread. */
+void kafka_nudge(rd_kafka_t *consumer);
+
 /* When the message was written (wall clock), as far as that can be true: now where nothing tells. */
 int64_t kafka_written_ms(const rd_kafka_message_t *message);
 

@@ -15,6 +15,7 @@ enum {
 	CLOSE_MS = 5000,       /* of one client */
 	AGAIN_MS = 200,
 	RETRY_MS = 10,
+	NUDGE_MS = 20, /* an answer takes less, mostly */
 };
 
 /* librdkafka's broker in memory, which takes what real ones refuse and forbids nothing: the beginning of its
@@ -123,8 +124,10 @@ static void commit_nothing(const struct attempts *attempts, rd_kafka_t *client,
 	if (err)
 		*committed = (struct committed){ .err = err, .done = true };
 	while (!committed->done && !stops(attempts) && clock_monotonic_us() < until_us) {
-		_cleanup_(kafka_event_cleanup) rd_kafka_event_t *event = rd_kafka_queue_poll(queue, POLL_MS);
-		if (event && rd_kafka_event_type(event) == RD_KAFKA_EVENT_OFFSET_COMMIT)
+		_cleanup_(kafka_event_cleanup) rd_kafka_event_t *event = rd_kafka_queue_poll(queue, NUDGE_MS);
+		if (!event)
+			kafka_nudge(client);
+		else if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_OFFSET_COMMIT)
 			on_commit(client, rd_kafka_event_error(event),
 				  rd_kafka_event_topic_partition_list(event), committed);
 	}

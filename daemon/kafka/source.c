@@ -868,6 +868,8 @@ static void run_once(struct source *source)
 	if (patience_ms > POLL_MS)
 		patience_ms = (int)heartbeat_rest(&source->heartbeat, patience_ms);
 	rd_kafka_message_t *message = rd_kafka_consumer_poll(source->consumer, patience_ms);
+	if (!message && !source->assignment)
+		kafka_nudge(source->consumer);
 	if (!message)
 		return;
 	if (message->err) {

@@ -68,17 +68,33 @@ static void *end_poll(void *client)
 }
 
 /* Without a broker nothing comes. */
-static void a_poll_is_ended_from_outside_before_and_after_it_began(void **state)
+static rd_kafka_t *open_without_broker(void)
 {
-	(void)state;
 	struct kafka_settings settings = settings_with(INTERVAL_MS, 0);
 	struct err_detail detail = { "" };
 	rd_kafka_t *client = NULL;
-	pthread_t thread;
 	settings.bootstrap_servers = "";
 	rd_kafka_conf_t *conf = member_conf(&settings);
 	if (kafka_client_new(RD_KAFKA_CONSUMER, &conf, &client, &detail))
 		fail_msg("%s", detail.message);
+	return client;
+}
+
+static void a_nudge_waits_for_no_broker(void **state)
+{
+	(void)state;
+	rd_kafka_t *client = open_without_broker();
+	int64_t started_us = clock_monotonic_us();
+	kafka_nudge(client);
+	assert_true(clock_monotonic_us() - started_us < INT64_C(1000) * POLL_MS);
+	kafka_client_close(client, CLOSE_MS);
+}
+
+static void a_poll_is_ended_from_outside_before_and_after_it_began(void **state)
+{
+	(void)state;
+	pthread_t thread;
+	rd_kafka_t *client = open_without_broker();
 	rd_kafka_poll_set_consumer(client);
 	int64_t started_us = clock_monotonic_us();
 	kafka_end_poll(client);
@@ -196,6 +212,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(who_waits_for_something_else_is_no_less_a_member,
 						start_member, stop_member),
 		cmocka_unit_test(a_poll_is_ended_from_outside_before_and_after_it_began),
+		cmocka_unit_test(a_nudge_waits_for_no_broker),
 		cmocka_unit_test(no_client_makes_topics),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
