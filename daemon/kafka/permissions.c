@@ -14,7 +14,7 @@ enum {
 	UNDISTURBED_MS = 1000, /* a wait that a stop does not end */
 	CLOSE_MS = 5000,       /* of one client */
 	AGAIN_MS = 200,
-	RETRY_MS = 10,
+	RETRY_MS = 1,
 	NUDGE_MS = 20, /* an answer takes less, mostly */
 };
 
