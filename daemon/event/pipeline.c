@@ -14,6 +14,7 @@
 #include "event/outages.h"
 #include "event/query_times.h"
 #include "event/rate_limiter.h"
+#include "sql/catalog/content.h"
 
 #include <assert.h>
 
@@ -356,6 +357,8 @@ static void worker_main(void *context, unsigned index)
 {
 	struct pipeline *pipeline = context;
 	struct heartbeat *heartbeat = &pipeline->heartbeats[index];
+	if (index == 0)
+		catalog_builtin(); /* which takes a while, once: the first event is not there yet */
 	for (;;) {
 		heartbeat_beat(heartbeat);
 		incidents_log(pipeline->context.incidents, clock_monotonic_us(), false);
