@@ -22,6 +22,14 @@ void mongodb_invalid(struct mongodb_check *check, enum sql_diagnostic_code code,
 				message);
 }
 
+void mongodb_missing_dollar(struct mongodb_check *check, str_t text, size_t offset, const char *means)
+{
+	diagnostics_add(check->diagnostics, DIAG_RISKY_PATTERN, SUB_RISKY_PATTERN_MISSING_DOLLAR,
+			arena_printf(check->arena, "@%zu", offset), (int64_t)offset,
+			"\"" STR_FMT "\" %s; did you mean \"$" STR_FMT "\"?", STR_ARG(text), means,
+			STR_ARG(text));
+}
+
 void mongodb_unknown_operator(struct mongodb_check *check, const struct mongodb_value *value, char place,
 			      const char *what)
 {

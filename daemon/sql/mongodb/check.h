@@ -47,6 +47,9 @@ void mongodb_check_with(struct mongodb_check *check, const struct mongodb_value 
 /* filters.c: a pattern, wherever texts are matched against it. */
 void mongodb_check_pattern(struct mongodb_check *check, str_t pattern, size_t offset);
 
+/* A text that means itself, and would mean something else with a dollar in front. */
+void mongodb_missing_dollar(struct mongodb_check *check, str_t text, size_t offset, const char *means);
+
 /* A collection that is read, by the name at `offset`. */
 void mongodb_check_collection(struct mongodb_check *check, str_t name, size_t offset);
 

@@ -183,6 +183,18 @@ static void check_field_operator(struct mongodb_check *check, const struct mongo
 				"is an operator where a value stands");
 }
 
+/* {age: {gt: 3}}: only a document with a field "gt" and no other would be equal to that. */
+static void check_dollars(struct mongodb_check *check, const struct mongodb_value *document)
+{
+	const struct mongodb_value *field = mongodb_is_document(document) ? document->first : NULL;
+	while (field && STR_IS_ANY(field->key, "eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "exists",
+				   "regex", "elemMatch"))
+		field = field->next;
+	if (!field && mongodb_is_document(document) && document->first)
+		mongodb_missing_dollar(check, document->first->key, document->first->key_offset,
+				       "is the name of a field here");
+}
+
 /* What a field is held against. */
 static void check_field(struct mongodb_check *check, const struct mongodb_value *field)
 {
@@ -190,8 +202,10 @@ static void check_field(struct mongodb_check *check, const struct mongodb_value 
 		mongodb_check_pattern(check, field->text, field->offset);
 		return;
 	}
-	if (!mongodb_has_operators(field))
+	if (!mongodb_has_operators(field)) {
+		check_dollars(check, field);
 		return;
+	}
 	for (const struct mongodb_value *operand = field->first; operand; operand = operand->next) {
 		if (!mongodb_is_operator(operand))
 			mongodb_invalid(check, DIAG_INVALID_USE, operand, "is a field among operators");

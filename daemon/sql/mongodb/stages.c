@@ -33,6 +33,12 @@ static void check_expressions_of(struct mongodb_check *check, const struct mongo
 
 /* --- accumulators --- */
 
+/* A text that is no path is the same for all documents. */
+static bool is_constant(const struct mongodb_value *value)
+{
+	return mongodb_is_text(value) && value->text.len > 0 && value->text.ptr[0] != '$';
+}
+
 static void check_accumulator(struct mongodb_check *check, const struct mongodb_value *field, char place)
 {
 	const struct mongodb_value *operand = field->first;
@@ -47,6 +53,9 @@ static void check_accumulator(struct mongodb_check *check, const struct mongodb_
 			mongodb_unknown_operator(check, operand, place, "accumulator");
 		return;
 	}
+	if (STR_IS_ANY(operand->key, "$sum", "$avg") && is_constant(operand))
+		mongodb_missing_dollar(check, operand->text, operand->offset,
+				       "is a text here, and no number");
 	if (place == 'A' && field->count > 1)
 		mongodb_invalid(check, DIAG_INVALID_AGGREGATE, operand->next, "stands beside an accumulator");
 	if (mongodb_is_document(operand) && !mongodb_has_operators(operand))
@@ -76,6 +85,9 @@ static void check_group(struct mongodb_check *check, const struct mongodb_value 
 		mongodb_invalid(check, DIAG_INVALID_USE, stage, "has no _id, by which it would group");
 	else
 		mongodb_check_expression(check, id);
+	if (id && is_constant(id))
+		mongodb_missing_dollar(check, id->text, id->offset,
+				       "is the same text for all documents here");
 	check_accumulators(check, stage, 'A');
 }
 
