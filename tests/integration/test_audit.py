@@ -106,7 +106,7 @@ GIVEN = re.compile(r"""
     scored_at | provenance\.(topic|partition|offset|catalog_age_s|program_version|config_digest|prompt_digest|catalog_digest)
     | stages\.\d+\.duration_us | stages\.\d+\.status | stages\.\d+\.name | errors\.\d+\.(message|time|sql) | safety\.(doubt|violations\.\d+\.detail)
     | (confidence\.technical|structure\.findings)\.diagnostics\.\d+\.message | judge\.(provider|model) | confidence\.features\.agreement_lead
-    | result_validation\.(explanation\..*|truth_index|truncated|nondeterministic|conclusive|limit_cut_tie|truth_cached|ordering_matters|(generated|truth)\.(time_ms|digest|code|sqlstate))
+    | result_validation\.(explanation\..*|truth_index|truncated|nondeterministic|conclusive|limit_cut_tie|truth_cached|one_snapshot|ordering_matters|(generated|truth)\.(time_ms|digest|code|sqlstate))
     | rules\.formulas | confidence\.probability\.(judgement|model) | judge\..*\.(reason|cached) | confidence\.retrieval\.non_finite_scores
     """, re.VERBOSE)
 

@@ -315,7 +315,7 @@ def test_an_identical_answer_is_seen_whether_it_is_sampled_or_not(judge, tmp_pat
 GIVEN = re.compile(r"""
     input\..* | scored_at | occurred_at | provenance\..* | stages\..* | errors\..* | .*\.(offset|time_ms|cached|valid|truncated|ordering_matters)
     | (confidence\.technical|structure\.findings)\.diagnostics\..* | structure\.tables\..* | input_shortened | confidence\.features\..*
-    | confidence\.retrieval\.non_finite_scores | result_validation\.(truth_index|nondeterministic|limit_cut_tie|truth_cached|match_rate_.*|explanation\..*|(generated|truth)\.(code|rows|more))
+    | confidence\.retrieval\.non_finite_scores | result_validation\.(truth_index|nondeterministic|limit_cut_tie|truth_cached|one_snapshot|match_rate_.*|explanation\..*|(generated|truth)\.(code|rows|more))
     """, re.VERBOSE)
 
 

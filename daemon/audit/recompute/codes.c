@@ -155,8 +155,13 @@ void recompute_identity(struct recompute *work)
 	const struct scored_query *scored = work->scored;
 	const struct record_provenance *provenance = &scored->provenance;
 	const struct generated_query *input = work->input;
-	if (!str_present(provenance->catalog_digest))
+	bool has_catalog = str_present(provenance->catalog_digest);
+	enum sql_dialect dialect = SQL_UNKNOWN_DIALECT;
+	if (!has_catalog)
 		recompute_presence(work, "provenance.catalog_age_s", provenance->catalog_age_s.set, false);
+	if (!has_catalog || recompute_dialect(work, &dialect))
+		recompute_flag(work, "provenance.catalog_sampled", provenance->catalog_sampled,
+			       has_catalog && dialect == SQL_MONGODB);
 	if (!input)
 		return;
 	recompute_flag(work, "input_shortened", scored->input_shortened, false);
