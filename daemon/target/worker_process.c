@@ -42,10 +42,14 @@ static bool is_kept(const char *variable, enum target_engine engine)
 	return false;
 }
 
-static void clean_environment(enum target_engine engine, char *ret_environment[KEPT_COUNT + 1])
+/* libmongoc makes a file in shared memory when it is loaded, before anybody can say no in another way. */
+static char no_shared_memory[] = "MONGOC_DISABLE_SHM=1";
+
+static void clean_environment(enum target_engine engine, char *ret_environment[KEPT_COUNT + 2])
 {
 	size_t count = 0;
-	for (char **variable = environ; *variable && count < KEPT_COUNT; variable++)
+	ret_environment[count++] = no_shared_memory;
+	for (char **variable = environ; *variable && count < KEPT_COUNT + 1; variable++)
 		if (is_kept(*variable, engine))
 			ret_environment[count++] = *variable;
 	ret_environment[count] = NULL;
@@ -128,7 +132,7 @@ static int spawn(enum target_engine engine, int fd, pid_t *ret_pid)
 {
 	char name[] = "assayd", argument[] = WORKER_ARGUMENT;
 	char *const arguments[] = { name, argument, NULL };
-	char *environment[KEPT_COUNT + 1];
+	char *environment[KEPT_COUNT + 2];
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	clean_environment(engine, environment);
