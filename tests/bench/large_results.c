@@ -189,6 +189,7 @@ int main(int argc, char **argv)
 		settings[i].stream_large_results = true;
 		settings[i].worker_memory_bytes = (int64_t)512 << 20;
 		settings[i].catalog_ttl_s = 3600;
+		settings[i].sample_documents = 1000;
 		for (size_t pair = 0; pair < sizeof pairs / sizeof pairs[0]; pair++)
 			validate(&settings[i], pair);
 	}

@@ -285,6 +285,7 @@ static struct targets *start_targets(const char *dsn)
 		.max_rows = 10000,
 		.max_result_bytes = 64 << 20,
 		.worker_memory_bytes = (int64_t)512 << 20,
+		.sample_documents = 1000,
 		.catalog_ttl_s = 3600,
 	};
 	const struct targets_options options = { &settings, 1, NULL, 100 };
