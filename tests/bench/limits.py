@@ -9,13 +9,14 @@ import sys
 
 import rooms  # noqa: F401
 import events
-from measuring import Bars, drain, fill, machine, make_daemon, outputs, ratios, spread
+from measuring import Bars, Commits, drain, drain_watched, fill, machine, make_daemon, outputs, ratios, spread
 from servers import Postgres
 from typical import Sized, Typical
 
 ENCODERS = {"avro": events.encode, "json": events.encode_json}
 ONE_LEAST, WORKERS_LEAST, SATURATED_LEAST = 0.9, 1.5, 0.9
 PROCESSORS_FOR_WORKERS = 4  # two for the workers, and the broker needs its own
+LONG_EVENTS = 4_000  # of SQL that leaves the broker with nothing to do beside it
 MAX_IN_FLIGHT_BYTES = 64 * 1024 * 1024  # pipeline.max_in_flight_bytes as it is set
 MEMORY_MOST_MIB = (64 * 1000 * 1000 + 2.5 * MAX_IN_FLIGHT_BYTES) / 1024 / 1024
 BACKLOGS = {500: 50_000, 2000: 40_000, 40_000: 4_000, 500_000: 400}  # size of an event in bytes, events: 25 MB and more
@@ -40,7 +41,7 @@ def together(kafka, name, mark, form, count, instances, **groups):
             daemon.start(ready_timeout=None)
         for daemon in daemons:
             daemon.wait_ready()
-        return drain(kafka, topics["scored_topic"], count, *(daemon.pid for daemon in daemons))
+        return drain_watched(Commits(kafka, f"{name}.input", name + mark), count, *(daemon.pid for daemon in daemons))
 
 
 def rates_of(results):
@@ -63,21 +64,28 @@ def rounds_of(arguments, ways):
 
 
 def compare_instances(kafka, arguments):
-    """One instance against two of the same group, and one worker against two."""
+    """One instance against two of the same group, and one worker against two: these with long SQL as well, beside which the broker needs no processor."""
     print(f"machine  {machine()}")
-    name = f"bench-{os.getpid()}"
-    typical = Typical(ENCODERS[arguments.format])
-    fill(kafka, f"{name}.input", arguments.events, typical.message)
-    print(f"events   {arguments.events:,} in {arguments.format}, {typical.size_bytes:,} bytes each", flush=True)
 
-    def way(instances, **pipeline):
-        return lambda mark: together(kafka, name, mark, arguments.format, arguments.events, instances, pipeline=pipeline)
+    def backlog(name, count, typical):
+        fill(kafka, f"{name}.input", count, typical.message)
+        print(f"events   {count:,} in {arguments.format}, {typical.size_bytes:,} bytes each", flush=True)
 
+        def way(instances, **pipeline):
+            return lambda mark: together(kafka, name, mark, arguments.format, count, instances, pipeline=pipeline)
+
+        return way
+
+    encoder = ENCODERS[arguments.format]
+    way = backlog(f"bench-{os.getpid()}", arguments.events, Typical(encoder))
     rates = rates_of(rounds_of(arguments, {"one instance": way(1), "two instances": way(2), "one worker": way(1, workers=1)}))
+    way = backlog(f"bench-{os.getpid()}-long", LONG_EVENTS, Typical(encoder, variants=16, pivot=True))
+    long_rates = rates_of(rounds_of(arguments, {"two workers": way(1, workers=2), "one worker": way(1, workers=1)}))
     bars = Bars()
     bars.hold("events a second: one instance / two", ratios(rates["one instance"], rates["two instances"]), least=ONE_LEAST)
     bars.hold("events a second: two workers / one", ratios(rates["one instance"], rates["one worker"]), least=WORKERS_LEAST,
               judged=os.cpu_count() >= PROCESSORS_FOR_WORKERS)
+    bars.hold("events a second of long SQL: two workers / one", ratios(long_rates["two workers"], long_rates["one worker"]), least=WORKERS_LEAST)
     return bars.kept
 
 

@@ -84,6 +84,28 @@ class Watcher:
         self._consumer.close()
 
 
+class Commits:
+    """How many events of an input without transactions a group has committed: exact where few records come, and one request each time."""
+
+    def __init__(self, kafka, topic, group):
+        self._consumer = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": group, "log_level": 2})
+        self._partitions = [TopicPartition(topic, partition) for partition in range(PARTITIONS)]
+
+    def until(self, count, timeout=600):
+        """Waits until there are so many; how many there are."""
+        deadline = time.monotonic() + timeout
+        done = -1
+        while done < count:
+            assert time.monotonic() < deadline, f"{done} of {count} after {timeout} s"
+            time.sleep(0.05)
+            with contextlib.suppress(KafkaException):  # a new broker coordinates no group for a moment
+                done = sum(max(entry.offset, 0) for entry in self._consumer.committed(self._partitions, timeout=20))
+        return done
+
+    def close(self):
+        self._consumer.close()
+
+
 def published(kafka, topic, count, timeout=600):
     """Waits until so many records are in the topic; how many are."""
     with contextlib.closing(Watcher(kafka, topic)) as watcher:
@@ -92,18 +114,8 @@ def published(kafka, topic, count, timeout=600):
 
 def wait_for(kafka, name, count, timeout=600, group=None):
     """Until the group has committed all of the input."""
-    watcher = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": group or name, "log_level": 2})
-    partitions = [TopicPartition(f"{name}.input", partition) for partition in range(PARTITIONS)]
-    deadline = time.monotonic() + timeout
-    done = 0
-    try:
-        while done < count:
-            assert time.monotonic() < deadline, f"{done} of {count} after {timeout} s"
-            time.sleep(0.05)
-            with contextlib.suppress(KafkaException):  # a new broker coordinates no group for a moment
-                done = sum(max(entry.offset, 0) for entry in watcher.committed(partitions, timeout=20))
-    finally:
-        watcher.close()
+    with contextlib.closing(Commits(kafka, f"{name}.input", group or name)) as watcher:
+        watcher.until(count, timeout)
 
 
 @dataclasses.dataclass
@@ -116,7 +128,11 @@ class Drained:
 def drain(kafka, topic, count, *pids, counting=None):
     """Watches processes fill a topic, from their full speed on until it has nearly all records; the CPU of `counting`, a daemon
     with calibration, until it has counted all of them."""
-    with contextlib.closing(Watcher(kafka, topic)) as watcher:
+    return drain_watched(Watcher(kafka, topic), count, *pids, counting=counting)
+
+
+def drain_watched(watcher, count, *pids, counting=None):
+    with contextlib.closing(watcher):
         first = watcher.until(count * STEADY_FROM)
         started, spent = time.monotonic(), sum(map(cpu_seconds, pids))
         last = watcher.until(count * STEADY_TO)

@@ -36,6 +36,8 @@ ASKED = [
 ]
 SOURCES = ["GOVERNMENT", "REGULATORY", "MARKET_DATA", "THIRD_PARTY"]
 CHUNKS = 12
+PIVOT = ("How much of each product was sold by region?", "SELECT r.name, {columns} FROM regions r JOIN customers c USING (region_id) JOIN orders o USING (customer_id) JOIN order_items i USING (order_id) WHERE o.order_id <> {n} GROUP BY r.name ORDER BY r.name")
+PIVOT_COLUMNS = 700
 REASONS = ("Counts what the question asks for. The tables are joined by the keys that the schema guide names; cancelled orders and internal accounts are left "
            "out as the glossary wants it, and amounts are in the shop's own currency. No time zone was asked for, so days are those of the database.")
 
@@ -47,10 +49,16 @@ def _chunks(chance, count):
              "rerank_score": round(max(top - 0.07 * rank, 0), 4), "graph_boost": 0.1 if rank == 0 else 0.0} for rank in range(count)]
 
 
-def datum(place, chance, number=NUMBER, chunks=CHUNKS):
+def pivot_sql(number):
+    """A column for each product, as reports are written: 50 kB."""
+    columns = ", ".join(f"sum(CASE WHEN i.product_id = {each} THEN i.quantity ELSE 0 END) AS product_{each}" for each in range(PIVOT_COLUMNS))
+    return PIVOT[1].format(columns=columns, n=number)
+
+
+def datum(place, chance, number=NUMBER, chunks=CHUNKS, pivot=False):
     """One event; the number is text in its question and its SQL."""
-    question, sql = ASKED[place % len(ASKED)]
-    sql = sql.format(n=number, d=SINCE)
+    question, sql = PIVOT if pivot else ASKED[place % len(ASKED)]
+    sql = pivot_sql(number) if pivot else sql.format(n=number, d=SINCE)
     reply = {"sql": sql, "explanation": REASONS, "tables": ["customers", "orders"]}
     return events.event(sql, question=f"{question.format(n=number)} (session {NUMBER})", application=f"assistant-{place % 3}", model="model-a",
                         generator_confidence=round(chance.uniform(0.5, 0.99), 2), retrieval={"chunks": _chunks(chance, chunks)},
@@ -58,11 +66,11 @@ def datum(place, chance, number=NUMBER, chunks=CHUNKS):
 
 
 class Typical:
-    """Makes many quickly: the bytes of some, with their ids and numbers replaced."""
+    """Makes many quickly: the bytes of some, with their ids and numbers replaced. `pivot`: of SQL that is so long that it is nearly all there is to do."""
 
-    def __init__(self, encoder=events.encode, own_sql=True, variants=64):
+    def __init__(self, encoder=events.encode, own_sql=True, variants=64, pivot=False):
         self._chance = random.Random(5)
-        made = [datum(place, self._chance, NUMBER if own_sql else "12345678") for place in range(variants)]
+        made = [datum(place, self._chance, NUMBER if own_sql else "12345678", pivot=pivot) for place in range(variants)]
         self._values = [(each["event_id"].encode(), encoder(each)) for each in made]
         self.size_bytes = sum(len(value) for _, value in self._values) // variants
 
