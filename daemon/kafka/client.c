@@ -10,6 +10,7 @@
 #include <openssl/x509_vfy.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/prctl.h>
 
 enum {
 	SOCKET_TIMEOUT_MS = 10000,
@@ -20,6 +21,7 @@ enum {
 	POLL_INTERVAL_MS = 60000,
 	REBALANCE_MS = 40000, /* what a member may need to end an assignment, besides draining */
 	TRIAL_CLOSE_MS = 5000,
+	TIMER_SLACK_NS = 2000000,
 	LEVEL_INFO = 6, /* of syslog */
 	REFRESH_MS =
 		10000, /* of what is known of topics: librdkafka's 5 minutes are long for a new partition */
@@ -233,11 +235,23 @@ static err_t fail_to_make(rd_kafka_type_t type, const rd_kafka_conf_t *conf, con
 			type == RD_KAFKA_CONSUMER ? "consumer" : "producer", reason, mend_of(reason));
 }
 
+/* librdkafka 2.0.2 rounds what its main threads wait for down to milliseconds and spins for the rest before
+ * each timer, one to four a second: most of what an idle client costs. Its threads have the timer slack of
+ * who makes them; one above a millisecond lets waits end too late to spin. What wakes them is not delayed. */
+static rd_kafka_t *new_unhurried(rd_kafka_type_t type, rd_kafka_conf_t *conf, char *reason, size_t size)
+{
+	unsigned long slack_ns = (unsigned long)prctl(PR_GET_TIMERSLACK);
+	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
+	rd_kafka_t *client = rd_kafka_new(type, conf, reason, size);
+	prctl(PR_SET_TIMERSLACK, slack_ns);
+	return client;
+}
+
 err_t kafka_client_new(rd_kafka_type_t type, rd_kafka_conf_t **conf, rd_kafka_t **ret_client,
 		       struct err_detail *detail)
 {
 	char reason[256];
-	rd_kafka_t *client = rd_kafka_new(type, *conf, reason, sizeof reason);
+	rd_kafka_t *client = new_unhurried(type, *conf, reason, sizeof reason);
 	if (!client)
 		return fail_to_make(type, *conf, reason, detail);
 	*conf = NULL;
