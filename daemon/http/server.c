@@ -14,9 +14,9 @@
 #include <sys/socket.h>
 
 enum {
-	ROUND_MS = 1000,    /* at most */
-	MAX_ACCEPTED = 192, /* accepted in one round of the library, before others make room */
-	ACCEPT_SIZE = 2048, /* of all Accept headers; what goes beyond is not read */
+	ROUND_MS = HTTP_TICK_MS, /* at most */
+	MAX_ACCEPTED = 192,	 /* accepted in one round of the library, before others make room */
+	ACCEPT_SIZE = 2048,	 /* of all Accept headers; what goes beyond is not read */
 };
 
 static const char plain_text[] = "text/plain; charset=utf-8";
@@ -301,8 +301,7 @@ static void server_main(void *context, unsigned index)
 				{ .fd = server->epoll_fd, .events = POLLIN } };
 	(void)index;
 	for (;;) {
-		heartbeat_beat(&server->heartbeat);
-		poll(fds, 2, round_ms(server));
+		poll(fds, 2, (int)heartbeat_rest(&server->heartbeat, round_ms(server)));
 		if (fds[0].revents)
 			break;
 		server->round++;

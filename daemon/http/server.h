@@ -13,7 +13,7 @@
 #include "common/buf.h"
 #include "common/heartbeat.h"
 
-enum { HTTP_CONNECTIONS = 64, HTTP_CONNECTION_MS = 5000, HTTP_HEAD_BYTES = 16384, HTTP_TICK_MS = 1000 };
+enum { HTTP_CONNECTIONS = 64, HTTP_CONNECTION_MS = 5000, HTTP_HEAD_BYTES = 16384, HTTP_TICK_MS = 2000 };
 
 struct http_server;
 

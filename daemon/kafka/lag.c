@@ -38,19 +38,17 @@ static int compare_partitions(const void *key, const void *standing)
 	return a < b ? -1 : a > b;
 }
 
-void lag_measure(rd_kafka_t *consumer, struct assignment *assignment, const struct trails *trails,
+void lag_measure(rd_kafka_t *consumer, rd_kafka_topic_partition_list_t *fetched,
+		 struct assignment *assignment, const struct trails *trails,
 		 struct partition_standing *standings, size_t standings_count, struct lag *ret_lag)
 {
-	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *list = NULL;
 	*ret_lag = (struct lag){ 0 };
-	if (rd_kafka_assignment(consumer, &list) != RD_KAFKA_RESP_ERR_NO_ERROR || !list)
+	if (rd_kafka_position(consumer, fetched) != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return;
-	if (rd_kafka_position(consumer, list) != RD_KAFKA_RESP_ERR_NO_ERROR)
-		return;
-	for (int i = 0; i < list->cnt; i++) {
-		const struct lag lag = measure(consumer, assignment, trails, &list->elems[i]);
+	for (int i = 0; i < fetched->cnt; i++) {
+		const struct lag lag = measure(consumer, assignment, trails, &fetched->elems[i]);
 		struct partition_standing *standing =
-			standings_count ? bsearch(&list->elems[i].partition, standings, standings_count,
+			standings_count ? bsearch(&fetched->elems[i].partition, standings, standings_count,
 						  sizeof *standings, compare_partitions)
 					: NULL;
 		ret_lag->behind += lag.behind;

@@ -14,6 +14,8 @@ struct lag {
 	uint64_t unread; /* from what was read last to the end */
 };
 
-/* `standings` ascend by partition; how far behind each of them is is raised to what is found. */
-void lag_measure(rd_kafka_t *consumer, struct assignment *assignment, const struct trails *trails,
+/* `fetched`: the partitions that the consumer fetches, each once; their offsets are left as what is read
+ * next. `standings` ascend by partition; how far behind each of them is is raised to what is found. */
+void lag_measure(rd_kafka_t *consumer, rd_kafka_topic_partition_list_t *fetched,
+		 struct assignment *assignment, const struct trails *trails,
 		 struct partition_standing *standings, size_t standings_count, struct lag *ret_lag);

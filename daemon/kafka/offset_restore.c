@@ -163,7 +163,7 @@ static void compare(struct restore *restore)
 	}
 	if (count > 0) {
 		int64_t until_us = clock_monotonic_us() + INT64_C(1000) * LOOK_MS;
-		topic_probe_ask(restoring->topic_probe, questions, count);
+		topic_probe_ask(restoring->topic_probe, questions, count, false);
 		while (!answers && clock_monotonic_us() < until_us && !atomic_load(restoring->stopping))
 			if (!topic_probe_take(restoring->topic_probe, POLL_MS, &answers, &answered))
 				heartbeat_waiting(restoring->heartbeat, "Kafka broker");

@@ -51,8 +51,9 @@ struct source {
 	_Atomic bool stopping;
 	struct topic_probe *topic_probe;
 	struct stops stops;
-	struct assignment *assignment;		/* the source thread's, likewise below */
-	rd_kafka_topic_partition_list_t *given; /* by the group */
+	struct assignment *assignment;		  /* the source thread's, likewise below */
+	rd_kafka_topic_partition_list_t *given;	  /* by the group */
+	rd_kafka_topic_partition_list_t *fetched; /* of these, in the assignment */
 	struct trails trails;
 	bool asked;	       /* a look from aside is under way */
 	int64_t next_aside_us; /* earliest time of the next one */
@@ -232,8 +233,7 @@ static void hold_unseen(struct source *source)
 static void begin(struct source *source, struct offset_restore_again *again, size_t again_count)
 {
 	rd_kafka_topic_partition_list_t *list = source->given;
-	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *positions =
-		rd_kafka_topic_partition_list_new(list->cnt);
+	rd_kafka_topic_partition_list_t *positions = rd_kafka_topic_partition_list_new(list->cnt);
 	const struct restoring restoring = {
 		.consumer = source->consumer,
 		.topic = source->settings->input_topic,
@@ -250,6 +250,9 @@ static void begin(struct source *source, struct offset_restore_again *again, siz
 	stops_doubt(&source->stops);
 	struct assignment *assignment = offset_restore_run(&restoring, list, positions);
 	rd_kafka_resp_err_t err = fetching_assign(&source->fetching, positions);
+	if (source->fetched)
+		rd_kafka_topic_partition_list_destroy(source->fetched);
+	source->fetched = positions;
 	source->asked = source->failing = source->passed = false;
 	if (!assignment)
 		return;
@@ -727,7 +730,7 @@ static void look_from_aside(struct source *source)
 	    atomic_load(&source->pausing))
 		return;
 	struct topic_probe_question *questions = trails_questions(&source->trails);
-	topic_probe_ask(source->topic_probe, questions, source->trails.count);
+	topic_probe_ask(source->topic_probe, questions, source->trails.count, source->finished);
 	free(questions);
 	source->asked = true;
 	source->last_aside_us = now_us;
@@ -815,8 +818,8 @@ static void measure_lag(struct source *source)
 	source->next_lag_us = now_us + (int64_t)LAG_MS * 1000;
 	if (count > 0) {
 		standings = find_standings(source, count);
-		lag_measure(source->consumer, source->assignment, &source->trails, standings, count,
-			    &unfinished);
+		lag_measure(source->consumer, source->fetched, source->assignment, &source->trails, standings,
+			    count, &unfinished);
 	}
 	for (size_t i = 0; i < count; i++) {
 		oldest_ms = standings[i].oldest_ms < oldest_ms ? standings[i].oldest_ms : oldest_ms;
@@ -850,9 +853,8 @@ static int rest_ms(const struct source *source)
 {
 	if (source->held)
 		return 0;
-	if (!source->assignment || !source->finished || source->unreachable || source->asked ||
-	    source->failing || source->all_paused || source->paused_count > 0 ||
-	    atomic_load(&source->pausing))
+	if (!source->assignment || !source->finished || source->unreachable || source->failing ||
+	    source->all_paused || source->paused_count > 0 || atomic_load(&source->pausing))
 		return POLL_MS;
 	int64_t until_aside_us = source->next_aside_us - clock_monotonic_us();
 	if (until_aside_us < INT64_C(1000) * POLL_MS)
@@ -868,10 +870,12 @@ static void run_once(struct source *source)
 	if (patience_ms > POLL_MS)
 		patience_ms = (int)heartbeat_rest(&source->heartbeat, patience_ms);
 	rd_kafka_message_t *message = rd_kafka_consumer_poll(source->consumer, patience_ms);
-	if (!message && !source->assignment)
-		kafka_nudge(source->consumer);
-	if (!message)
+	if (!message) {
+		source->next_look_us = 0; /* what has ended the poll may be something to look after */
+		if (!source->assignment)
+			kafka_nudge(source->consumer);
 		return;
+	}
 	if (message->err) {
 		handle_error(source, message);
 	} else if (source->all_paused) {
@@ -896,6 +900,7 @@ static void source_main(void *context, unsigned index)
 	}
 	heartbeat_waiting(&source->heartbeat, "Kafka consumer close");
 	drop_held(source);
+	topic_probe_close(source->topic_probe); /* whose answers would end the close, too */
 	rd_kafka_consumer_close(source->consumer);
 	heartbeat_stop(&source->heartbeat);
 }
@@ -948,6 +953,8 @@ static void release(struct source *source)
 		kafka_client_close(source->consumer, CLIENT_CLOSE_MS);
 	if (source->given)
 		rd_kafka_topic_partition_list_destroy(source->given);
+	if (source->fetched)
+		rd_kafka_topic_partition_list_destroy(source->fetched);
 	trails_clear(&source->trails);
 	stops_destroy(&source->stops);
 	board_destroy(&source->board);
@@ -975,7 +982,8 @@ err_t source_start(const struct kafka_settings *settings, struct rights_watch *r
 	rd_kafka_conf_set_error_cb(conf, on_error);
 	err = kafka_client_new(RD_KAFKA_CONSUMER, &conf, &source->consumer, detail);
 	if (!err)
-		err = topic_probe_start(settings, settings->input_topic, &source->topic_probe, detail);
+		err = topic_probe_start(settings, settings->input_topic, source->consumer,
+					&source->topic_probe, detail);
 	if (!err) {
 		source->fetching = (struct fetching){ .consumer = source->consumer,
 						      .ahead_bytes = settings->read_ahead_bytes / FETCH_AT,

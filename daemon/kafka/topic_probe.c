@@ -4,6 +4,7 @@
 #include "common/log.h"
 #include "common/pool.h"
 #include "kafka/group.h"
+#include "kafka/landmarks.h"
 
 #include <pthread.h>
 
@@ -16,6 +17,7 @@ enum {
 	UNCOVERED_MS = 12000, /* until that is told: above the interval of librdkafka's own looks at topics */
 	UNCOVERED_MAX_MS = 600000,
 	CLIENT_CLOSE_MS = 1000,
+	CLIENT_REST_MS = 20000, /* without a look in full, until the client is closed */
 	MAX_BYTES = 16384,
 	AHEAD_MESSAGES = 1000,
 	AHEAD_KBYTES = 1024,
@@ -25,15 +27,21 @@ enum {
 struct topic_probe {
 	const struct kafka_settings *settings;
 	const char *topic_name;
-	rd_kafka_t *client;
-	rd_kafka_topic_t *topic;
+	rd_kafka_t *reader;
+	rd_kafka_topic_t *reader_topic;
 	struct pool *pool;
-	pthread_mutex_t asking; /* held by whoever uses the client; taken before `mutex`, never within */
-	pthread_mutex_t mutex;	/* guards what follows */
+	pthread_mutex_t asking; /* held by whoever uses what follows; taken before `mutex`, never within */
+	rd_kafka_t *client;	/* NULL: at rest */
+	rd_kafka_topic_t *topic;
+	int64_t client_used_us;
+	bool client_fails;	    /* and that was told */
+	struct landmarks landmarks; /* the thread's */
+	pthread_mutex_t mutex;	    /* guards what follows */
 	pthread_cond_t changed;
 	struct topic_probe_question *questions;
 	size_t count;
-	bool asked; /* and not looked for yet */
+	bool at_rest; /* see topic_probe_ask */
+	bool asked;   /* and not looked for yet */
 	struct topic_probe_answer *answers;
 	size_t answers_count;
 	bool answered; /* to what was asked last, and not taken */
@@ -59,6 +67,94 @@ static bool stops(struct topic_probe *topic_probe)
 	bool stopping = topic_probe->stopping;
 	pthread_mutex_unlock(&topic_probe->mutex);
 	return stopping;
+}
+
+/* ---- the client ---- */
+
+static err_t build_conf(const struct kafka_settings *settings, rd_kafka_conf_t **ret_conf,
+			struct err_detail *detail)
+{
+	_cleanup_(kafka_conf_cleanup) rd_kafka_conf_t *conf = NULL;
+	err_t err = kafka_conf_new(settings, &conf, detail);
+	/* what is not committed counts, too: all that is asked is which log it is */
+	if (!err)
+		err = kafka_conf_set(conf, "isolation.level", "read_uncommitted", detail);
+	if (!err)
+		err = kafka_conf_set(conf, "auto.offset.reset", "error", detail);
+	if (!err)
+		err = kafka_conf_set(conf, "enable.partition.eof", "true", detail);
+	if (!err)
+		err = kafka_conf_set_int(conf, "max.partition.fetch.bytes", MAX_BYTES, detail);
+	/* librdkafka 2.0.2 puts a mark into the queue for each partition that is started: where that fills
+	 * it, nothing is fetched until the broker's thread looks again, a second later */
+	if (!err)
+		err = kafka_conf_set_int(conf, "queued.min.messages", AHEAD_MESSAGES, detail);
+	if (!err)
+		err = kafka_conf_set_int(conf, "queued.max.messages.kbytes", AHEAD_KBYTES, detail);
+	if (!err)
+		err = kafka_conf_set_int(conf, "fetch.wait.max.ms", FETCH_WAIT_MS, detail);
+	if (!err)
+		err = kafka_conf_set_int(conf, "message.max.bytes", (long long)settings->max_message_bytes,
+					 detail);
+	if (!err)
+		err = kafka_conf_set_int(conf, "receive.message.max.bytes", kafka_response_limit(settings),
+					 detail);
+	if (!err)
+		err = kafka_conf_set_liveness(conf, settings, detail);
+	if (!err)
+		*ret_conf = TAKE_PTR(conf);
+	return err;
+}
+
+static err_t open_client(struct topic_probe *topic_probe, struct err_detail *detail)
+{
+	_cleanup_(kafka_conf_cleanup) rd_kafka_conf_t *conf = NULL;
+	rd_kafka_t *client = NULL;
+	err_t err = build_conf(topic_probe->settings, &conf, detail);
+	if (!err)
+		err = kafka_client_new(RD_KAFKA_CONSUMER, &conf, &client, detail);
+	if (err)
+		return err;
+	topic_probe->topic = rd_kafka_topic_new(client, topic_probe->topic_name, NULL);
+	if (!topic_probe->topic) {
+		kafka_client_close(client, CLIENT_CLOSE_MS);
+		return err_fail(detail, ERR_KAFKA_TOPIC, "topic \"%s\": %s", topic_probe->topic_name,
+				rd_kafka_err2str(rd_kafka_last_error()));
+	}
+	topic_probe->client = client;
+	return ERR_OK;
+}
+
+static void close_client(struct topic_probe *topic_probe)
+{
+	if (!topic_probe->client)
+		return;
+	rd_kafka_topic_destroy(TAKE_PTR(topic_probe->topic));
+	kafka_client_close(TAKE_PTR(topic_probe->client), CLIENT_CLOSE_MS);
+}
+
+/* False: there is none, because one cannot be made anew. */
+static bool use_client(struct topic_probe *topic_probe)
+{
+	struct err_detail detail;
+	if (!topic_probe->client && open_client(topic_probe, &detail) != ERR_OK) {
+		if (!topic_probe->client_fails)
+			log_warning("it cannot be seen whether topic %s is still the one that was read: %s",
+				    topic_probe->topic_name, detail.message);
+		topic_probe->client_fails = true;
+		return false;
+	}
+	topic_probe->client_fails = false;
+	topic_probe->client_used_us = clock_monotonic_us();
+	rd_kafka_poll(topic_probe->client, 0);
+	return true;
+}
+
+/* Most of the time that a topic is read there is nothing new in it. */
+static void let_client_rest(struct topic_probe *topic_probe)
+{
+	if (clock_monotonic_us() >= topic_probe->client_used_us + INT64_C(1000) * CLIENT_REST_MS)
+		close_client(topic_probe);
 }
 
 /* ---- records ---- */
@@ -250,6 +346,17 @@ static void look_twice(struct topic_probe *topic_probe, struct topic_probe_answe
 {
 	_cleanup_(cleanup_free) struct topic_probe_answer *again = allocate(count, sizeof *again);
 	bool alarming = false;
+	if (!use_client(topic_probe)) {
+		for (size_t i = 0; i < count; i++)
+			answers[i] = (struct topic_probe_answer){
+				.question = answers[i].question,
+				.identity = IDENTITY_UNKNOWN,
+				.err = RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE,
+				.low = -1,
+				.end = -1,
+			};
+		return;
+	}
 	look(topic_probe, answers, count);
 	for (size_t i = 0; i < count; i++) {
 		again[i].question = answers[i].question;
@@ -268,13 +375,29 @@ static void look_twice(struct topic_probe *topic_probe, struct topic_probe_answe
 	}
 }
 
+/* At rest the look of before stands for as long as its landmarks do. */
+static void answer(struct topic_probe *topic_probe, struct topic_probe_answer *answers, size_t count,
+		   bool at_rest)
+{
+	int64_t *offsets = at_rest ? landmarks_ask(topic_probe->reader, topic_probe->topic_name, answers,
+						   count, QUERY_MS)
+				   : NULL;
+	if (landmarks_tell(&topic_probe->landmarks, offsets, answers, count, clock_monotonic_us())) {
+		free(offsets);
+		return;
+	}
+	look_twice(topic_probe, answers, count);
+	landmarks_keep(&topic_probe->landmarks, offsets, answers, count, clock_monotonic_us());
+}
+
 size_t topic_probe_count_present(struct topic_probe *topic_probe, int32_t partition,
 				 const struct witness *arrivals, size_t count, int64_t timeout_ms)
 {
 	size_t low = 0, high = count; /* the first that is present is among them, or `count` */
 	int64_t until_us = clock_monotonic_us() + INT64_C(1000) * timeout_ms;
 	pthread_mutex_lock(&topic_probe->asking);
-	while (low < high && clock_monotonic_us() < until_us && !stops(topic_probe)) {
+	bool usable = use_client(topic_probe);
+	while (usable && low < high && clock_monotonic_us() < until_us && !stops(topic_probe)) {
 		size_t middle = low + (high - low) / 2;
 		struct wanted wanted = { .partition = partition, .offset = arrivals[middle].offset };
 		read_records(topic_probe, &wanted, 1);
@@ -296,11 +419,15 @@ static void look_at_group(struct topic_probe *topic_probe)
 	struct group_coverage coverage;
 	if (topic_probe->group_is_secret || stops(topic_probe))
 		return;
-	group_look(topic_probe->client, topic_probe->topic, topic_probe->settings, GROUP_MS,
+	bool own = topic_probe->client != NULL;
+	group_look(own ? topic_probe->client : topic_probe->reader,
+		   own ? topic_probe->topic : topic_probe->reader_topic, topic_probe->settings, GROUP_MS,
 		   &topic_probe->coordinator, &coverage);
 	topic_probe->group_is_secret = coverage.err == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE;
-	if (coverage.err)
+	if (coverage.err) { /* the reader's answers may come too late, behind those to its fetches */
+		landmarks_clear(&topic_probe->landmarks);
 		return;
+	}
 	pthread_mutex_lock(&topic_probe->mutex);
 	if (coverage.at_rest && coverage.uncovered < 0)
 		topic_probe->patience_ms = UNCOVERED_MS;
@@ -331,7 +458,8 @@ int32_t topic_probe_take_uncovered(struct topic_probe *topic_probe)
 /* ---- the thread ---- */
 
 /* The questions, to be answered in place; NULL: the thread ends. */
-static struct topic_probe_answer *await_questions(struct topic_probe *topic_probe, size_t *ret_count)
+static struct topic_probe_answer *await_questions(struct topic_probe *topic_probe, size_t *ret_count,
+						  bool *ret_at_rest)
 {
 	struct topic_probe_answer *answers = NULL;
 	pthread_mutex_lock(&topic_probe->mutex);
@@ -342,6 +470,7 @@ static struct topic_probe_answer *await_questions(struct topic_probe *topic_prob
 		for (size_t i = 0; i < topic_probe->count; i++)
 			answers[i].question = topic_probe->questions[i];
 		*ret_count = topic_probe->count;
+		*ret_at_rest = topic_probe->at_rest;
 		topic_probe->asked = false;
 	}
 	pthread_mutex_unlock(&topic_probe->mutex);
@@ -359,6 +488,8 @@ static void hand_over(struct topic_probe *topic_probe, struct topic_probe_answer
 		topic_probe->answers_count = count;
 		topic_probe->answered = true;
 		pthread_cond_broadcast(&topic_probe->changed);
+		if (!topic_probe->stopping)
+			kafka_end_poll(topic_probe->reader);
 	}
 	pthread_mutex_unlock(&topic_probe->mutex);
 }
@@ -368,19 +499,20 @@ static void topic_probe_main(void *context, unsigned index)
 	struct topic_probe *topic_probe = context;
 	struct topic_probe_answer *answers;
 	size_t count;
+	bool at_rest;
 	(void)index;
-	while ((answers = await_questions(topic_probe, &count))) {
+	while ((answers = await_questions(topic_probe, &count, &at_rest))) {
 		pthread_mutex_lock(&topic_probe->asking);
-		rd_kafka_poll(topic_probe->client, 0);
-		look_twice(topic_probe, answers, count);
+		answer(topic_probe, answers, count, at_rest);
 		hand_over(topic_probe, answers, count);
 		look_at_group(topic_probe);
+		let_client_rest(topic_probe);
 		pthread_mutex_unlock(&topic_probe->asking);
 	}
 }
 
 void topic_probe_ask(struct topic_probe *topic_probe, const struct topic_probe_question *questions,
-		     size_t count)
+		     size_t count, bool at_rest)
 {
 	struct topic_probe_question *copy = allocate(count, sizeof *copy);
 	if (count)
@@ -389,6 +521,7 @@ void topic_probe_ask(struct topic_probe *topic_probe, const struct topic_probe_q
 	free(topic_probe->questions);
 	topic_probe->questions = copy;
 	topic_probe->count = count;
+	topic_probe->at_rest = at_rest;
 	topic_probe->asked = true;
 	topic_probe->answered = false;
 	pthread_cond_broadcast(&topic_probe->changed);
@@ -415,65 +548,24 @@ bool topic_probe_take(struct topic_probe *topic_probe, int64_t timeout_ms,
 
 /* ---- life ---- */
 
-static err_t build_conf(const struct kafka_settings *settings, rd_kafka_conf_t **ret_conf,
-			struct err_detail *detail)
-{
-	_cleanup_(kafka_conf_cleanup) rd_kafka_conf_t *conf = NULL;
-	err_t err = kafka_conf_new(settings, &conf, detail);
-	/* what is not committed counts, too: all that is asked is which log it is */
-	if (!err)
-		err = kafka_conf_set(conf, "isolation.level", "read_uncommitted", detail);
-	if (!err)
-		err = kafka_conf_set(conf, "auto.offset.reset", "error", detail);
-	if (!err)
-		err = kafka_conf_set(conf, "enable.partition.eof", "true", detail);
-	if (!err)
-		err = kafka_conf_set_int(conf, "max.partition.fetch.bytes", MAX_BYTES, detail);
-	/* librdkafka 2.0.2 puts a mark into the queue for each partition that is started: where that fills
-	 * it, nothing is fetched until the broker's thread looks again, a second later */
-	if (!err)
-		err = kafka_conf_set_int(conf, "queued.min.messages", AHEAD_MESSAGES, detail);
-	if (!err)
-		err = kafka_conf_set_int(conf, "queued.max.messages.kbytes", AHEAD_KBYTES, detail);
-	if (!err)
-		err = kafka_conf_set_int(conf, "fetch.wait.max.ms", FETCH_WAIT_MS, detail);
-	if (!err)
-		err = kafka_conf_set_int(conf, "message.max.bytes", (long long)settings->max_message_bytes,
-					 detail);
-	if (!err)
-		err = kafka_conf_set_int(conf, "receive.message.max.bytes", kafka_response_limit(settings),
-					 detail);
-	if (!err)
-		err = kafka_conf_set_liveness(conf, settings, detail);
-	if (!err)
-		*ret_conf = TAKE_PTR(conf);
-	return err;
-}
-
-err_t topic_probe_start(const struct kafka_settings *settings, const char *topic,
+err_t topic_probe_start(const struct kafka_settings *settings, const char *topic, rd_kafka_t *reader,
 			struct topic_probe **ret_topic_probe, struct err_detail *detail)
 {
-	_cleanup_(kafka_conf_cleanup) rd_kafka_conf_t *conf = NULL;
-	rd_kafka_t *client = NULL;
-	err_t err = build_conf(settings, &conf, detail);
-	if (!err)
-		err = kafka_client_new(RD_KAFKA_CONSUMER, &conf, &client, detail);
-	if (err)
-		return err;
 	struct topic_probe *topic_probe = allocate(1, sizeof *topic_probe);
 	topic_probe->settings = settings;
 	topic_probe->topic_name = topic;
 	topic_probe->uncovered = -1;
 	topic_probe->coordinator = -1;
 	topic_probe->patience_ms = UNCOVERED_MS;
-	topic_probe->client = client;
-	topic_probe->topic = rd_kafka_topic_new(client, topic, NULL);
-	if (!topic_probe->topic) {
-		kafka_client_close(client, CLIENT_CLOSE_MS);
+	err_t err = open_client(topic_probe, detail);
+	if (err) {
 		free(topic_probe);
-		return err_fail(detail, ERR_KAFKA_TOPIC, "topic \"%s\": %s", topic,
-				rd_kafka_err2str(rd_kafka_last_error()));
+		return err;
 	}
+	topic_probe->reader = reader;
+	topic_probe->reader_topic = rd_kafka_topic_new(reader, topic, NULL);
+	if (!topic_probe->reader_topic)
+		abort();
 	pthread_mutex_init(&topic_probe->asking, NULL);
 	pthread_mutex_init(&topic_probe->mutex, NULL);
 	clock_cond_init(&topic_probe->changed);
@@ -496,8 +588,9 @@ void topic_probe_stop(struct topic_probe *topic_probe)
 		return;
 	topic_probe_close(topic_probe);
 	pool_join(topic_probe->pool);
-	rd_kafka_topic_destroy(topic_probe->topic);
-	kafka_client_close(topic_probe->client, CLIENT_CLOSE_MS);
+	close_client(topic_probe);
+	rd_kafka_topic_destroy(topic_probe->reader_topic);
+	landmarks_clear(&topic_probe->landmarks);
 	pthread_cond_destroy(&topic_probe->changed);
 	pthread_mutex_destroy(&topic_probe->mutex);
 	pthread_mutex_destroy(&topic_probe->asking);

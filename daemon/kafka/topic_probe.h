@@ -27,19 +27,22 @@ struct topic_probe_answer {
 	int64_t low, end;	 /* −1: unknown */
 };
 
-/* Creates the client and starts the thread. `settings` outlive it. */
-err_t topic_probe_start(const struct kafka_settings *settings, const char *topic,
+/* Creates the client and starts the thread. `settings` outlive it, and so does `reader`: the client that
+ * reads the topic, which is asked at rest. */
+err_t topic_probe_start(const struct kafka_settings *settings, const char *topic, rd_kafka_t *reader,
 			struct topic_probe **ret_topic_probe, struct err_detail *detail);
 
-/* Answers no more. Any thread. */
+/* Answers no more, and ends no poll of the reader any more. Any thread. */
 void topic_probe_close(struct topic_probe *topic_probe);
 
 /* Ends the thread; NULL is fine. */
 void topic_probe_stop(struct topic_probe *topic_probe);
 
-/* Hands over what is to be asked, in place of what was handed over before, and begins at once. Any thread. */
+/* Hands over what is to be asked, in place of what was handed over before, and begins at once. `at_rest`: all
+ * that there is was read; if nothing has moved then since the last look (landmarks.h), its answers are given
+ * again. The answers end the reader's poll. Any thread. */
 void topic_probe_ask(struct topic_probe *topic_probe, const struct topic_probe_question *questions,
-		     size_t count);
+		     size_t count, bool at_rest);
 
 /* The answers to what was asked last, in the same order, once they are all there; the caller frees them.
  * False: not yet, or they were taken. Waits for up to `timeout_ms`. */

@@ -27,11 +27,15 @@ void notify_stopping(void)
 
 void notify_status(const char *format, ...)
 {
-	char status[1024];
+	static char last[1024];
+	char status[sizeof last];
 	va_list arguments;
 	va_start(arguments, format);
 	vsnprintf(status, sizeof status, format, arguments);
 	va_end(arguments);
+	if (strcmp(status, last) == 0)
+		return;
+	memcpy(last, status, sizeof last);
 	_cleanup_(buf_free) struct buf shown = BUF_INIT; /* a line feed would begin another message */
 	terminal_append(&shown, str_from(status));
 	sd_notifyf(0, "STATUS=%s", buf_str(&shown).ptr);

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* States of the service (sd_notify(3)): READY=1 also ends a reload. The status is one line for people. */
+/* States of the service (sd_notify(3)): READY=1 also ends a reload. The status is one line for people;
+ * it is told where it is another one than before. */
 void notify_ready(void);
 void notify_reloading(void);
 void notify_stopping(void);

@@ -125,6 +125,7 @@ def test_a_partition_whose_unread_events_were_deleted_says_so_everywhere_until_i
 
 
 MADE_AGAIN = ("running", "asleep", "stopped", "killed")
+REST_S = 30  # the looks in full have come to an end by then
 
 
 @pytest.mark.parametrize("how", MADE_AGAIN)
@@ -158,6 +159,24 @@ def test_a_topic_that_was_made_again_is_read_from_its_start(rig, how):
         assert names_of(topic.until(len(names), 90, settle=1)) == collections.Counter(names)
         daemon.await_log("was deleted and created again")
         assert Metrics(daemon).value("assayd_recreated_partitions") >= 2, "more where a rebalance came between"
+        assert daemon.get("/readyz")[0] == 200
+
+
+def test_a_topic_that_was_made_again_at_rest_with_as_many_events_is_read(rig):
+    """Its offsets tell nothing, and nothing of it reaches the reader."""
+    daemon = rig.start(partitions=2, judge=None, calibration=None, targets=None,
+                       kafka={"session_timeout_ms": 30_000, "heartbeat_ms": 200})
+    with contextlib.closing(Reader(rig.kafka, rig.topics.scored)) as topic:
+        names = send(rig, 20, [0, 1])
+        topic.until(len(names), 60)
+        await_metrics(daemon, lambda metrics: metrics.value("assayd_input_lag_offsets") == 0)
+        time.sleep(REST_S)
+        daemon.signal(signal.SIGSTOP)
+        rig.kafka.recreate_topic(rig.topics.input, 2)
+        names += send(rig, 20, [0, 1])
+        daemon.signal(signal.SIGCONT)
+        assert names_of(topic.until(len(names), 90, settle=1)) == collections.Counter(names)
+        daemon.await_log("was deleted and created again")
         assert daemon.get("/readyz")[0] == 200
 
 
