@@ -9,7 +9,7 @@ import sys
 
 import rooms  # noqa: F401
 import events
-from measuring import Bars, Commits, drain, drain_watched, fill, machine, make_daemon, outputs, ratios, spread
+from measuring import Bars, Commits, Watcher, drain, drain_watched, fill, machine, make_daemon, outputs, ratios, spread
 from servers import Postgres
 from typical import Sized, Typical
 
@@ -31,8 +31,9 @@ def wire(form):
     return {"wire_format": "json"} if form == "json" else {}
 
 
-def together(kafka, name, mark, form, count, instances, **groups):
-    """So many instances of one group drain a backlog."""
+def together(kafka, name, mark, form, count, instances, by_records=False, **groups):
+    """So many instances of one group drain a backlog. `by_records`: what is published counts, not what is committed, which an
+    event that waits for its judge holds back."""
     topics = outputs(kafka, name + mark)
     with contextlib.ExitStack() as stack:
         daemons = [stack.enter_context(contextlib.closing(make_daemon(
@@ -41,7 +42,8 @@ def together(kafka, name, mark, form, count, instances, **groups):
             daemon.start(ready_timeout=None)
         for daemon in daemons:
             daemon.wait_ready()
-        return drain_watched(Commits(kafka, f"{name}.input", name + mark), count, *(daemon.pid for daemon in daemons))
+        watcher = Watcher(kafka, topics["scored_topic"]) if by_records else Commits(kafka, f"{name}.input", name + mark)
+        return drain_watched(watcher, count, *(daemon.pid for daemon in daemons))
 
 
 def rates_of(results):
@@ -129,7 +131,7 @@ def compare_saturated_judge(kafka, arguments):
     fill(kafka, f"{name}.input", arguments.events, Typical().message)
 
     def way(**groups):
-        return lambda mark: together(kafka, name, mark, "avro", arguments.events, 1, **groups)
+        return lambda mark: together(kafka, name, mark, "avro", arguments.events, 1, by_records=True, **groups)
 
     with slow_judge(JUDGE_MS, max_in_flight=64, when_saturated="skip") as judge:
         rates = rates_of(rounds_of(arguments, {"no judge": way(), "saturated judge": way(judge=judge)}))
@@ -146,7 +148,7 @@ def compare_judge_requests(kafka, arguments):
     with contextlib.ExitStack() as stack:
         def way(in_flight, latency_ms):
             judge = stack.enter_context(slow_judge(latency_ms, max_in_flight=in_flight, when_saturated="wait"))
-            return lambda mark: together(kafka, name, mark, "avro", JUDGED_EVENTS, 1, judge=judge)
+            return lambda mark: together(kafka, name, mark, "avro", JUDGED_EVENTS, 1, by_records=True, judge=judge)
 
         results = rounds_of(arguments, {"few in flight": way(*FEW), "many in flight": way(*MANY)})
     cpu = {way: [each.cpu_us for each in done] for way, done in results.items()}
