@@ -21,8 +21,9 @@ enum {
 	POLL_INTERVAL_MS = 60000,
 	REBALANCE_MS = 40000, /* what a member may need to end an assignment, besides draining */
 	TRIAL_CLOSE_MS = 5000,
-	TIMER_SLACK_NS = 2000000,
-	LEVEL_INFO = 6, /* of syslog */
+	PRODUCER_SLACK_NS = 2000000,  /* its records and transactions wait for timers */
+	CONSUMER_SLACK_NS = 20000000, /* what it reads waits for none; much more would be felt at a start */
+	LEVEL_INFO = 6,		      /* of syslog */
 	REFRESH_MS =
 		10000, /* of what is known of topics: librdkafka's 5 minutes are long for a new partition */
 };
@@ -237,11 +238,13 @@ static err_t fail_to_make(rd_kafka_type_t type, const rd_kafka_conf_t *conf, con
 
 /* librdkafka 2.0.2 rounds what its main threads wait for down to milliseconds and spins for the rest before
  * each timer, one to four a second: most of what an idle client costs. Its threads have the timer slack of
- * who makes them; one above a millisecond lets waits end too late to spin. What wakes them is not delayed. */
+ * who makes them; one above a millisecond lets waits end too late to spin. A longer one lets a consumer's
+ * threads sleep through waits that end just before what they wait for comes. What wakes them is not delayed.
+ */
 static rd_kafka_t *new_unhurried(rd_kafka_type_t type, rd_kafka_conf_t *conf, char *reason, size_t size)
 {
 	unsigned long slack_ns = (unsigned long)prctl(PR_GET_TIMERSLACK);
-	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
+	prctl(PR_SET_TIMERSLACK, type == RD_KAFKA_PRODUCER ? PRODUCER_SLACK_NS : CONSUMER_SLACK_NS);
 	rd_kafka_t *client = rd_kafka_new(type, conf, reason, size);
 	prctl(PR_SET_TIMERSLACK, slack_ns);
 	return client;
