@@ -283,12 +283,26 @@ static void take_failed_before(struct postgresql_fetch *fetch, const PGresult *r
 						      PQresultErrorMessage(result), fetch->detail);
 }
 
+/* Whether it did what is ours to do: a function that a query calls may have prepared something else by that
+ * name, but nothing that ends a transaction or its part. */
+static bool did_ours(const PGresult *result)
+{
+	static const char *const tags[] = { "ROLLBACK", "SAVEPOINT", "BEGIN", "" /* of preparing */ };
+	const char *tag = PQresultStatus(result) == PGRES_COMMAND_OK
+				  ? PQcmdStatus((PGresult *)(uintptr_t)result)
+				  : NULL;
+	for (size_t i = 0; tag && i < sizeof tags / sizeof *tags; i++)
+		if (strcmp(tag, tags[i]) == 0)
+			return true;
+	return false;
+}
+
 /* Each of them has one result, and NULL behind it. */
 static void take_before(struct postgresql_fetch *fetch, const PGresult *result)
 {
 	if (!result)
 		fetch->before--;
-	else if (PQresultStatus(result) != PGRES_COMMAND_OK)
+	else if (!did_ours(result))
 		take_failed_before(fetch, result);
 	if (fetch->before == 0)
 		PQsetSingleRowMode(fetch->session->connection);

@@ -389,21 +389,54 @@ static bool send_statement(PGconn *connection, const char *sql)
 	return PQsendQueryParams(connection, sql, 0, NULL, NULL, NULL, NULL, 0);
 }
 
+/* What stands around every query is prepared: parsing it each time costs the server as much as a small query.
+ */
+static const struct {
+	const char *name, *sql;
+} ours[] = {
+	{ "assayd begin", "BEGIN" },
+	{ "assayd savepoint", SAVEPOINT },
+	{ "assayd to savepoint", TO_SAVEPOINT },
+	{ "assayd rollback", "ROLLBACK" },
+};
+
+enum { OUR_BEGIN, OUR_SAVEPOINT, OUR_TO_SAVEPOINT, OUR_ROLLBACK, OURS };
+
+/* Behind a pooler the next transaction may have another backend, which knows no names. */
+static bool send_ours(const struct postgresql_session *session, int which)
+{
+	return session->pooled
+		       ? send_statement(session->connection, ours[which].sql)
+		       : PQsendQueryPrepared(session->connection, ours[which].name, 0, NULL, NULL, NULL, 0);
+}
+
+/* Where one of them fails the session is not used again. */
+static bool prepare_ours(struct postgresql_session *session, size_t *count)
+{
+	if (session->pooled || session->prepared)
+		return true;
+	for (int i = 0; i < OURS; i++)
+		if (!PQsendPrepare(session->connection, ours[i].name, ours[i].sql, 0, NULL))
+			return false;
+	*count += OURS;
+	session->prepared = true;
+	return true;
+}
+
 /* TO_SAVEPOINT fails where the transaction is not as it was left, and undoes what the last query has set.
  * BEGIN names no modes: the session's are these already, and where it sets some the server looks through all
  * of its settings at the end of every savepoint. */
 static bool send_before(struct postgresql_session *session, size_t *ret_count)
 {
-	PGconn *connection = session->connection;
 	bool first = session->transaction == PG_TRANSACTION_ASKED_FOR;
 	bool ends_another = session->left_open;
 	session->transaction = PG_TRANSACTION_OPEN;
 	session->left_open = false;
 	*ret_count = (first ? 2u : 1u) + (ends_another ? 1u : 0u);
-	if (ends_another && !send_statement(connection, "ROLLBACK"))
+	if (!prepare_ours(session, ret_count) || (ends_another && !send_ours(session, OUR_ROLLBACK)))
 		return false;
-	return first ? send_statement(connection, "BEGIN") && send_statement(connection, SAVEPOINT)
-		     : send_statement(connection, TO_SAVEPOINT);
+	return first ? send_ours(session, OUR_BEGIN) && send_ours(session, OUR_SAVEPOINT)
+		     : send_ours(session, OUR_TO_SAVEPOINT);
 }
 
 /* Without the flush the server would keep what the first query returns until the second one has run. */
@@ -411,7 +444,7 @@ static bool send_next(struct postgresql_session *session, str_t next)
 {
 	PGconn *connection = session->connection;
 	return !str_present(next) ||
-	       (PQsendFlushRequest(connection) && send_statement(connection, TO_SAVEPOINT) &&
+	       (PQsendFlushRequest(connection) && send_ours(session, OUR_TO_SAVEPOINT) &&
 		send_statement(connection, next.ptr));
 }
 
@@ -475,13 +508,13 @@ void postgresql_session_sent(struct postgresql_session *session)
 	session->abandoned |= status != PQTRANS_INTRANS && status != PQTRANS_INERROR;
 }
 
-/* What a query may leave behind a rolled-back transaction: locks, prepared statements. */
+/* What a query may leave behind a rolled-back transaction: locks, prepared statements. Ours go, too. */
 #define WIPE "SELECT pg_catalog.pg_advisory_unlock_all(); DEALLOCATE ALL"
 
 /* Nobody waits for it: whoever uses the session next reads the answer first. */
 static void roll_back_and_wipe(struct postgresql_session *session)
 {
-	session->left_open = false;
+	session->left_open = session->prepared = false;
 	session->wiped_us = clock_monotonic_us();
 	if (PQsendQuery(session->connection, "ROLLBACK; " WIPE))
 		session->wiping = true;

@@ -32,6 +32,7 @@ struct postgresql_session {
 	int64_t statement_timeout_ms; /* of the transaction */
 	enum postgresql_transaction transaction;
 	struct postgresql_ahead ahead;
+	bool prepared;	/* our statements are, by their names */
 	bool left_open; /* the ROLLBACK of the last transaction has not been sent yet, see rest */
 	bool wiping;	/* the answer to what ended the last transaction has not been read yet */
 	int64_t wiped_us;

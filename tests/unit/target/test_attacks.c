@@ -55,7 +55,8 @@ static const char server_state[] =
 static const char session_state[] =
 	"SELECT concat_ws('|', (SELECT md5(string_agg(name || setting, ',' ORDER BY name)) FROM pg_settings "
 	"WHERE source = 'session'),"
-	" (SELECT count(*) FROM pg_prepared_statements), (SELECT count(*) FROM pg_cursors WHERE name <> ''),"
+	" (SELECT count(*) FROM pg_prepared_statements WHERE name NOT LIKE 'assayd %'),"
+	" (SELECT count(*) FROM pg_cursors WHERE name <> ''),"
 	" (SELECT count(*) FROM pg_listening_channels()), (SELECT count(*) FROM pg_locks WHERE locktype = "
 	"'advisory'),"
 	" current_user, session_user, current_setting('transaction_read_only'),"

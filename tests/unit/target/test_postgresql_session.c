@@ -205,6 +205,33 @@ static void a_query_without_its_transaction_does_not_run(void **state)
 	}
 }
 
+/* What stands around the queries is prepared: it is another statement now, or none. */
+static void a_query_behind_another_statement_does_not_run(void **state)
+{
+	static const char *const others[] = {
+		"DEALLOCATE ALL",
+		"DEALLOCATE ALL; PREPARE \"assayd to savepoint\" AS SELECT 1",
+		"DEALLOCATE ALL; PREPARE \"assayd to savepoint\" AS DELETE FROM mine",
+	};
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof others / sizeof others[0]; i++) {
+		bool next_transaction = i % 2;
+		behind_its_back("BEGIN READ WRITE; CREATE TEMP TABLE mine (i int); COMMIT");
+		assert_int_equal(begin(), ERR_OK);
+		returns("SELECT 1", "1");
+		session->wiped_us = clock_monotonic_us();
+		if (next_transaction)
+			engine_postgresql.end(session);
+		behind_its_back(others[i / 2]);
+		if (next_transaction)
+			assert_int_equal(begin(), ERR_OK);
+		assert_int_not_equal(run("SELECT 1"), ERR_OK);
+		assert_false(usable());
+		tear_down(state);
+		set_up(state);
+	}
+}
+
 static void a_query_does_not_run_when_its_transaction_does_not_begin(void **state)
 {
 	(void)state;
@@ -242,7 +269,7 @@ static void nothing_is_left(void)
 {
 	assert_int_equal(begin(), ERR_OK);
 	returns("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'", "0");
-	returns("SELECT count(*) FROM pg_prepared_statements", "0");
+	returns("SELECT count(*) FROM pg_prepared_statements WHERE name NOT LIKE 'assayd %'", "0");
 	engine_postgresql.end(session);
 }
 
@@ -560,6 +587,8 @@ int main(int argc, char **argv)
 						tear_down),
 		cmocka_unit_test_setup_teardown(what_ends_a_transaction_costs_the_session, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_query_without_its_transaction_does_not_run, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_query_behind_another_statement_does_not_run, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_query_does_not_run_when_its_transaction_does_not_begin,
 						set_up, tear_down),
