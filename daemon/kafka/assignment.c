@@ -356,6 +356,15 @@ int64_t assignment_prefix(struct assignment *assignment, int32_t partition)
 	return prefix;
 }
 
+bool assignment_has_committed(struct assignment *assignment, int32_t partition)
+{
+	pthread_mutex_lock(&assignment->mutex);
+	const struct partition *found = find(assignment, partition);
+	bool committed = found && found->committed != OFFSETS_UNKNOWN;
+	pthread_mutex_unlock(&assignment->mutex);
+	return committed;
+}
+
 struct offsets *assignment_begin_again(struct assignment *assignment, int32_t partition, int64_t start,
 				       int64_t since)
 {

@@ -88,6 +88,9 @@ bool assignment_has_emptied(struct assignment *assignment, int32_t partition);
 /* The offset that a commit of the partition would carry now; OFFSETS_UNKNOWN: none, or not ours. */
 int64_t assignment_prefix(struct assignment *assignment, int32_t partition);
 
+/* Whether the group has an offset of the partition, as far as this assignment knows. */
+bool assignment_has_committed(struct assignment *assignment, int32_t partition);
+
 /* Tracker for a partition whose topic was made again, see offsets_begin_again; NULL: not a partition of ours.
  */
 struct offsets *assignment_begin_again(struct assignment *assignment, int32_t partition, int64_t start,

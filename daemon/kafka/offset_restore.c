@@ -75,6 +75,17 @@ static struct offsets *offsets_of_again(const struct restoring *restoring, struc
 	return NULL;
 }
 
+/* A broker deletes the offsets of a topic with the topic. */
+static void note_missing_offset(const struct restoring *restoring, int32_t partition)
+{
+	if (!rd_kafka_topic_partition_list_del(restoring->had_offsets, restoring->topic, partition))
+		return;
+	atomic_fetch_add(restoring->recreated, 1);
+	log_warning("partition %d of %s has no committed offset any more: it was deleted and created again, "
+		    "or its offset was deleted; it is read from its start",
+		    (int)partition, restoring->topic);
+}
+
 /* From what is committed. */
 static void decode(struct restore *restore, struct restored *item,
 		   const rd_kafka_topic_partition_t *committed)
@@ -86,14 +97,16 @@ static void decode(struct restore *restore, struct restored *item,
 	item->next = committed->offset < 0 ? OFFSETS_UNKNOWN : committed->offset;
 	if ((item->offsets = offsets_of_again(restore->restoring, item)))
 		return;
-	if (item->next < 0)
+	if (item->next < 0) {
+		note_missing_offset(restore->restoring, item->partition);
 		item->offsets = offsets_new(OFFSETS_UNKNOWN);
-	else if (offsets_restore(item->next, metadata, &item->offsets, &foreign) != ERR_OK)
+	} else if (offsets_restore(item->next, metadata, &item->offsets, &foreign) != ERR_OK) {
 		stops_set(restore->restoring->stops, &(struct stop){ .partition = item->partition,
 								     .reason = STOP_MAP,
 								     .next = item->next,
 								     .low = -1,
 								     .end = -1 });
+	}
 	if (foreign && restore->foreign_count++ == 0)
 		restore->foreign = committed;
 }

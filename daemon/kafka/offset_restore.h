@@ -31,6 +31,8 @@ struct restoring {
 	_Atomic uint64_t *recreated; /* counts partitions that were found to be made again */
 	struct offset_restore_again *again;
 	size_t again_count;
+	/* Of which the group had an offset in an assignment before; each is told once. */
+	rd_kafka_topic_partition_list_t *had_offsets;
 };
 
 /*

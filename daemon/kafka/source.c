@@ -51,9 +51,10 @@ struct source {
 	_Atomic bool stopping;
 	struct topic_probe *topic_probe;
 	struct stops stops;
-	struct assignment *assignment;		  /* the source thread's, likewise below */
-	rd_kafka_topic_partition_list_t *given;	  /* by the group */
-	rd_kafka_topic_partition_list_t *fetched; /* of these, in the assignment */
+	struct assignment *assignment;		      /* the source thread's, likewise below */
+	rd_kafka_topic_partition_list_t *given;	      /* by the group */
+	rd_kafka_topic_partition_list_t *fetched;     /* of these, in the assignment */
+	rd_kafka_topic_partition_list_t *had_offsets; /* of which the group had offsets when they were ours */
 	struct trails trails;
 	bool asked;	       /* a look from aside is under way */
 	int64_t next_aside_us; /* earliest time of the next one */
@@ -246,6 +247,7 @@ static void begin(struct source *source, struct offset_restore_again *again, siz
 		.recreated = &source->recreated,
 		.again = again,
 		.again_count = again_count,
+		.had_offsets = source->had_offsets,
 	};
 	stops_doubt(&source->stops);
 	struct assignment *assignment = offset_restore_run(&restoring, list, positions);
@@ -285,6 +287,17 @@ static bool end(struct source *source, bool lost)
 	return drained;
 }
 
+static void remember_offsets(struct source *source, struct assignment *assignment)
+{
+	for (int i = 0; i < source->given->cnt; i++) {
+		int32_t partition = source->given->elems[i].partition;
+		const char *topic = source->settings->input_topic;
+		if (assignment_has_committed(assignment, partition) &&
+		    !rd_kafka_topic_partition_list_find(source->had_offsets, topic, partition))
+			rd_kafka_topic_partition_list_add(source->had_offsets, topic, partition);
+	}
+}
+
 /* What the group gave before is over. */
 static void let_go(struct source *source, bool lost)
 {
@@ -293,6 +306,7 @@ static void let_go(struct source *source, bool lost)
 	atomic_store(&source->joined, false);
 	if (assignment) {
 		bool drained = end(source, lost);
+		remember_offsets(source, assignment);
 		log_info("partitions of %s %s%s", source->settings->input_topic, lost ? "lost" : "revoked",
 			 drained ? "" : "; the next owner processes its events in flight");
 		assignment_unref(assignment);
@@ -955,6 +969,8 @@ static void release(struct source *source)
 		rd_kafka_topic_partition_list_destroy(source->given);
 	if (source->fetched)
 		rd_kafka_topic_partition_list_destroy(source->fetched);
+	if (source->had_offsets)
+		rd_kafka_topic_partition_list_destroy(source->had_offsets);
 	trails_clear(&source->trails);
 	stops_destroy(&source->stops);
 	board_destroy(&source->board);
@@ -977,6 +993,7 @@ err_t source_start(const struct kafka_settings *settings, struct rights_watch *r
 		.settings = settings, .rights = rights, .credits = credits, .callbacks = *callbacks
 	};
 	source->heartbeat.name = "source";
+	source->had_offsets = rd_kafka_topic_partition_list_new(1);
 	rd_kafka_conf_set_opaque(conf, source);
 	rd_kafka_conf_set_rebalance_cb(conf, on_rebalance);
 	rd_kafka_conf_set_error_cb(conf, on_error);

@@ -162,8 +162,9 @@ def test_a_topic_that_was_made_again_is_read_from_its_start(rig, how):
         assert daemon.get("/readyz")[0] == 200
 
 
-def test_a_topic_that_was_made_again_at_rest_with_as_many_events_is_read(rig):
-    """Its offsets tell nothing, and nothing of it reaches the reader."""
+@pytest.mark.parametrize("how", ["unseen", "away"])
+def test_a_topic_that_was_made_again_at_rest_with_as_many_events_is_read(rig, how):
+    """Its offsets tell nothing, and nothing of it reaches the reader; or it is away for so long that the group's offsets are gone."""
     daemon = rig.start(partitions=2, judge=None, calibration=None, targets=None,
                        kafka={"session_timeout_ms": 30_000, "heartbeat_ms": 200})
     with contextlib.closing(Reader(rig.kafka, rig.topics.scored)) as topic:
@@ -171,12 +172,15 @@ def test_a_topic_that_was_made_again_at_rest_with_as_many_events_is_read(rig):
         topic.until(len(names), 60)
         await_metrics(daemon, lambda metrics: metrics.value("assayd_input_lag_offsets") == 0)
         time.sleep(REST_S)
-        daemon.signal(signal.SIGSTOP)
-        rig.kafka.recreate_topic(rig.topics.input, 2)
+        if how == "unseen":
+            daemon.signal(signal.SIGSTOP)
+        rig.kafka.recreate_topic(rig.topics.input, 2, away_s=15 if how == "away" else 0)
         names += send(rig, 20, [0, 1])
-        daemon.signal(signal.SIGCONT)
+        if how == "unseen":
+            daemon.signal(signal.SIGCONT)
         assert names_of(topic.until(len(names), 90, settle=1)) == collections.Counter(names)
         daemon.await_log("was deleted and created again")
+        await_metrics(daemon, lambda metrics: metrics.value("assayd_recreated_partitions") >= 2)
         assert daemon.get("/readyz")[0] == 200
 
 

@@ -145,10 +145,11 @@ class Kafka(Server):
         for result in self._admin.delete_topics(names, operation_timeout=60).values():
             result.result(90)
 
-    def recreate_topic(self, name, partitions, **config):
+    def recreate_topic(self, name, partitions, away_s=0, **config):
         """Deletes a topic and makes it again, empty."""
         self.delete_topics([name])
         self._await(lambda: name not in self._admin.list_topics(timeout=90).topics, f"the end of {name}")
+        time.sleep(away_s)
         self.create_topics([name], partitions, **config)
 
     def delete_records(self, topic, partition, before):

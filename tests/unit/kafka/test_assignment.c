@@ -80,6 +80,27 @@ static void a_transaction_commits_prefix_and_map_of_what_joined(void **state)
 }
 
 /* A prefix that moved without an event is carried by the next transaction, or by one of its own. */
+static void a_partition_has_an_offset_once_one_is_committed(void **state)
+{
+	(void)state;
+	struct assignment *assignment = assignment_new("topic", NULL);
+	assignment_add(assignment, 0, offsets_new(OFFSETS_UNKNOWN));
+	assignment_add(assignment, 1, offsets_new(7));
+	assert_true(assignment_has_committed(assignment, 1));
+	assert_false(assignment_has_committed(assignment, 2));
+	assert_int_equal(assignment_arrive(assignment, 0, 3, 0, 0), OFFSETS_FRESH);
+	for (int committed = 0; committed < 2; committed++) {
+		assert_false(assignment_has_committed(assignment, 0));
+		assert_true(assignment_begin(assignment));
+		assert_true(assignment_join(assignment, 0, 3));
+		rd_kafka_topic_partition_list_destroy(assignment_offsets(assignment));
+		assignment_end(assignment, committed);
+	}
+	assert_true(assignment_has_committed(assignment, 0));
+	assignment_leave(assignment);
+	assignment_unref(assignment);
+}
+
 static void a_passed_end_is_owed_until_it_is_committed(void **state)
 {
 	(void)state;
@@ -333,6 +354,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(arrivals_are_told_apart_by_partition),
 		cmocka_unit_test(a_transaction_commits_prefix_and_map_of_what_joined),
+		cmocka_unit_test(a_partition_has_an_offset_once_one_is_committed),
 		cmocka_unit_test(a_passed_end_is_owed_until_it_is_committed),
 		cmocka_unit_test(closed_assignments_take_part_in_nothing),
 		cmocka_unit_test(joins_stop_before_the_map_is_too_large),
