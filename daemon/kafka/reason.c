@@ -8,6 +8,11 @@
 
 enum { KEEP_MS = 10000, FORGET_MS = 60000 };
 
+/* librdkafka's guess when a connection ends at once, and ours where the cluster has answered before. */
+static const char guess[] = ": might be caused by incorrect security.protocol";
+static const char better_guess[] =
+	"the broker may be starting or stopping, or this listener may want TLS now";
+
 /* From what says most to what says least: the first that is in the text. */
 static const struct {
 	const char *part, *hint;
@@ -73,6 +78,7 @@ static struct {
 	char text[KAFKA_REASON_SIZE];
 	size_t rank;	  /* place in the table */
 	int64_t noted_us; /* 0: there is none */
+	bool answered;	  /* the cluster has, at some time */
 } last = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 
 /* Without the thread before it, and the times behind it, which change. */
@@ -130,16 +136,28 @@ static size_t find_rank(const char *text)
 	return rank;
 }
 
+static void append_hint(char text[KAFKA_REASON_SIZE], size_t rank, bool answered)
+{
+	const char *hint = hints[rank].hint;
+	char *wrong = answered ? strstr(text, guess) : NULL;
+	if (wrong) {
+		*wrong = '\0';
+		hint = better_guess;
+	}
+	size_t len = strlen(text);
+	if (hint && len < KAFKA_REASON_SIZE - 1) /* the hint goes when there is no room for it */
+		snprintf(text + len, KAFKA_REASON_SIZE - len, "; %s", hint);
+}
+
 void kafka_reason_note(const char *line)
 {
 	char text[KAFKA_REASON_SIZE];
 	int64_t now_us = clock_monotonic_us();
 	copy_core(line, text);
 	make_printable(text);
-	size_t rank = find_rank(text), len = strlen(text);
-	if (hints[rank].hint && len < sizeof text - 1) /* the hint goes when there is no room for it */
-		snprintf(text + len, sizeof text - len, "; %s", hints[rank].hint);
+	size_t rank = find_rank(text);
 	pthread_mutex_lock(&last.mutex);
+	append_hint(text, rank, last.answered);
 	if (!last.noted_us || rank <= last.rank || now_us - last.noted_us > (int64_t)KEEP_MS * 1000) {
 		memcpy(last.text, text, sizeof text);
 		last.rank = rank;
@@ -152,6 +170,7 @@ void kafka_reason_forget(void)
 {
 	pthread_mutex_lock(&last.mutex);
 	last.noted_us = 0;
+	last.answered = true;
 	pthread_mutex_unlock(&last.mutex);
 }
 

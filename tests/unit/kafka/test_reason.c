@@ -52,6 +52,26 @@ static void what_a_line_says(void **state)
 	}
 }
 
+/* A broker that is stopped ends connections as one does that wants TLS. */
+static void what_has_answered_before_is_told_apart(void **state)
+{
+	static const char line[] = "[thrd:b:9/bootstrap]: b:9/bootstrap: Disconnected while requesting "
+				   "ApiVersion: might be caused by incorrect security.protocol configuration "
+				   "(connecting to a SSL listener?) or broker version is < 0.10 (see "
+				   "api.version.request) (after 1ms in state APIVERSION_QUERY)";
+	char text[KAFKA_REASON_SIZE];
+	(void)state;
+	kafka_reason_note(line);
+	assert_true(kafka_reason(text));
+	assert_non_null(strstr(text, "; this listener may want TLS: set security.protocol"));
+	kafka_reason_forget();
+	kafka_reason_note(line);
+	assert_true(kafka_reason(text));
+	assert_string_equal(text, "b:9: Disconnected while requesting ApiVersion; the broker may be starting "
+				  "or stopping, or this listener may want TLS now");
+	kafka_reason_forget();
+}
+
 static void what_says_more_is_kept(void **state)
 {
 	char text[KAFKA_REASON_SIZE];
@@ -88,6 +108,7 @@ static void long_lines_are_cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_has_answered_before_is_told_apart), /* first: nothing has */
 		cmocka_unit_test(what_a_line_says),
 		cmocka_unit_test(what_says_more_is_kept),
 		cmocka_unit_test(long_lines_are_cut),
