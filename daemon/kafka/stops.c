@@ -194,13 +194,19 @@ void stops_doubt(struct stops *stops)
 
 void stops_settle(struct stops *stops)
 {
+	_cleanup_(buf_free) struct buf gone = BUF_INIT;
 	size_t kept = 0;
 	pthread_mutex_lock(&stops->mutex);
 	for (size_t i = 0; i < stops->count; i++)
 		if (stops->items[i].confirmed || stops->items[i].partition == STOP_ALL)
 			stops->items[kept++] = stops->items[i];
+		else
+			buf_printf(&gone, "%s%d", gone.len ? ", " : "", (int)stops->items[i].partition);
 	stops->count = kept;
 	pthread_mutex_unlock(&stops->mutex);
+	if (gone.len)
+		log_notice("no longer stopped here: partition %s of %s", gone.data,
+			   stops->settings->input_topic);
 }
 
 /* Others are fetched, or would be, so that the lag counts them. */

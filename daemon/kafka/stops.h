@@ -53,7 +53,8 @@ bool stops_lift(struct stops *stops, int32_t partition, enum stop_reason reason)
 /* The stop of a partition; false: it has none. */
 bool stops_find(struct stops *stops, int32_t partition, struct stop *ret_stop);
 
-/* Before and after an assignment is made: stops that it did not find again are gone. */
+/* Before and after an assignment is made: stops that it did not find again are gone, which the journal is
+ * told. */
 void stops_doubt(struct stops *stops);
 void stops_settle(struct stops *stops);
 
