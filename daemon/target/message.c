@@ -6,8 +6,9 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#define LENGTH_BYTES 4u
-#define ABSENT	     UINT32_MAX
+#define LENGTH_BYTES  4u
+#define ABSENT	      UINT32_MAX
+#define RECEIVE_BYTES 65536u
 
 /* Least bytes that a truth, a part of it that is cut, a sort key, a text, a column, a broken truth and a
  * candidate's outcome take: an announced count above what is left is a lie. */
@@ -711,7 +712,7 @@ static err_t receive_bytes(int fd, int64_t deadline_us, size_t count, struct buf
 		err_t err = deadline_us < 0 ? ERR_OK : wait_readable(fd, deadline_us); /* recv waits, too */
 		if (err)
 			return err;
-		size_t step = count < 65536 ? count : 65536;
+		size_t step = count < RECEIVE_BYTES ? count : RECEIVE_BYTES;
 		ssize_t got = recv(fd, buf_reserve(buffer, step), step, 0);
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -739,4 +740,43 @@ err_t message_receive(int fd, int64_t timeout_ms, struct buf *buffer, struct mes
 	if (!err)
 		err = message_peek(buf_str(buffer), &complete, ret_message);
 	return err;
+}
+
+/* --- several frames at a time --- */
+
+str_t message_inbox_rest(const struct message_inbox *inbox)
+{
+	str_t all = buf_str(&inbox->bytes);
+	return (str_t){ all.ptr + inbox->taken, all.len - inbox->taken };
+}
+
+void message_inbox_take(struct message_inbox *inbox, const struct message *message)
+{
+	inbox->taken += message->frame_bytes;
+}
+
+static void drop_taken(struct message_inbox *inbox)
+{
+	str_t rest = message_inbox_rest(inbox);
+	if (inbox->taken > 0)
+		memmove(inbox->bytes.data, rest.ptr, rest.len);
+	inbox->bytes.len = rest.len;
+	inbox->taken = 0;
+}
+
+err_t message_inbox_fill(struct message_inbox *inbox, bool wait)
+{
+	ssize_t got;
+	drop_taken(inbox);
+	do {
+		char *to = buf_reserve(&inbox->bytes, RECEIVE_BYTES);
+		got = recv(inbox->fd, to, RECEIVE_BYTES, wait ? 0 : MSG_DONTWAIT);
+	} while (got < 0 && errno == EINTR);
+	if (got < 0 && !wait && (errno == EAGAIN || errno == EWOULDBLOCK))
+		return ERR_OK;
+	if (got <= 0)
+		return ERR_IO;
+	inbox->bytes.len += (size_t)got;
+	inbox->bytes.data[inbox->bytes.len] = '\0';
+	return ERR_OK;
 }

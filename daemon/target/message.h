@@ -19,7 +19,9 @@ enum message_kind {
 	MESSAGE_VALIDATE,
 	MESSAGE_CATALOG,
 	MESSAGE_CHECK,
+	MESSAGE_WITHDRAW,  /* the VALIDATE before it is not wanted any more; no answer of its own */
 	MESSAGE_VALIDATED, /* the answers */
+	MESSAGE_WITHDRAWN, /* to a VALIDATE that has not been run */
 	MESSAGE_TEXT,
 };
 
@@ -51,6 +53,13 @@ struct message {
 	size_t frame_bytes;
 };
 
+/* Frames that arrive on a descriptor, one or several at a time. */
+struct message_inbox {
+	int fd;
+	struct buf bytes;
+	size_t taken; /* of them; what stands behind is to come */
+};
+
 /* Append one frame each. A frame larger than MESSAGE_MAX_BYTES is refused: ERR_TARGET_PROTOCOL. */
 err_t message_put_settings(struct buf *out, const struct worker_settings *settings);
 err_t message_put_validate(struct buf *out, const struct validation_request *request);
@@ -72,3 +81,11 @@ err_t message_get_text(str_t payload, struct arena *arena, struct text_reply *re
  * ERR_TIMEOUT. After a receive, `buffer` holds exactly the frame. */
 err_t message_send(int fd, const struct buf *frame);
 err_t message_receive(int fd, int64_t timeout_ms, struct buf *buffer, struct message *ret_message);
+
+/* Reads what has arrived, a part at least; where nothing has, waits for it if `wait`. ERR_IO: the other end
+ * is gone. Frames that were seen before lie elsewhere then. */
+err_t message_inbox_fill(struct message_inbox *inbox, bool wait);
+/* The bytes that are not taken yet; message_peek finds the frames there. */
+str_t message_inbox_rest(const struct message_inbox *inbox);
+/* The frame stays readable until the next fill. */
+void message_inbox_take(struct message_inbox *inbox, const struct message *message);

@@ -55,13 +55,30 @@ static int64_t catalog_due_us(struct target *target)
 	return due_us;
 }
 
+static bool catalog_is_due(struct target *target)
+{
+	return !target->catalog_in_flight && catalog_due_us(target) <= clock_monotonic_us();
+}
+
 static void give_catalog_request(struct target *target)
 {
-	if (target->catalog_in_flight || catalog_due_us(target) > clock_monotonic_us() || !may_ask(target))
+	if (!catalog_is_due(target) || !may_ask(target))
 		return;
 	struct worker *worker = free_worker(target);
 	if (worker)
 		worker_send_catalog_request(target, worker);
+}
+
+/* One that is busy, but not for long; NULL: none, or one has to become free for the catalog. */
+static struct worker *soon_free_worker(struct target *target)
+{
+	if (target->breaker.state != CIRCUIT_CLOSED || catalog_is_due(target))
+		return NULL;
+	int64_t now_us = clock_monotonic_us();
+	for (size_t i = 0; i < target->settings.connections; i++)
+		if (worker_ends_soon(&target->workers[i], now_us))
+			return &target->workers[i];
+	return NULL;
 }
 
 static void give_calls(struct target *target)
@@ -69,6 +86,8 @@ static void give_calls(struct target *target)
 	while (!list_empty(&target->waiting) && may_ask(target)) {
 		struct worker *worker = free_worker(target);
 		if (!worker)
+			worker = soon_free_worker(target);
+		if (!worker || list_empty(&target->waiting)) /* failed with the start of a process */
 			break;
 		worker_send_call(target, worker,
 				 container_of(list_take(&target->waiting), struct target_call, node));
@@ -122,11 +141,14 @@ static void dismiss_idle(struct target *target, int64_t now_us)
 /* For whoever watches. */
 static void show_state(struct target *target)
 {
-	uint64_t workers = 0;
-	for (size_t i = 0; i < target->settings.connections; i++)
-		workers += target->workers[i].state == WORKER_IDLE || target->workers[i].state == WORKER_BUSY;
+	uint64_t workers = 0, waiting = target->waiting.count;
+	for (size_t i = 0; i < target->settings.connections; i++) {
+		const struct worker *worker = &target->workers[i];
+		workers += worker->state == WORKER_IDLE || worker->state == WORKER_BUSY;
+		waiting += worker->behind.kind == REQUEST_CALL;
+	}
 	atomic_store(&target->workers_now, workers);
-	atomic_store(&target->waiting_now, target->waiting.count);
+	atomic_store(&target->waiting_now, waiting);
 	atomic_store(&target->is_down, target->breaker.state != CIRCUIT_CLOSED);
 }
 
@@ -136,6 +158,8 @@ static void target_round(struct target *target)
 	for (size_t i = 0; i < target->settings.connections; i++)
 		worker_try_reap(target, &target->workers[i], false);
 	expire_workers(target, now_us);
+	for (size_t i = 0; i < target->settings.connections; i++)
+		worker_withdraw_late(target, &target->workers[i], now_us);
 	expire_waiting(target, now_us);
 	give_catalog_request(target);
 	give_calls(target);
@@ -189,6 +213,7 @@ static int64_t target_wakes_us(struct target *target, int64_t now_us)
 	int64_t at_us = now_us + LONGEST_PAUSE_US;
 	for (size_t i = 0; i < target->settings.connections; i++) {
 		const struct worker *worker = &target->workers[i];
+		earlier(&at_us, worker_withdraws_us(worker));
 		if (worker->state == WORKER_BUSY)
 			earlier(&at_us, worker->deadline_us);
 		else if (worker->state == WORKER_IDLE)
@@ -306,8 +331,8 @@ static void end_all(struct targets *targets, struct list *calls)
 {
 	target_calls_fail(calls, ERR_SHUTTING_DOWN, NULL);
 	for (size_t i = 0; i < targets->count; i++) {
-		target_calls_fail(&targets->items[i].waiting, ERR_SHUTTING_DOWN, NULL);
 		dismiss(&targets->items[i]);
+		target_calls_fail(&targets->items[i].waiting, ERR_SHUTTING_DOWN, NULL);
 	}
 	int64_t patience_us = clock_monotonic_us() + FAREWELL_US;
 	while (!all_gone(targets, false) && clock_monotonic_us() < patience_us)

@@ -26,6 +26,23 @@ enum worker_state {
 	WORKER_STATE_COUNT_
 };
 
+enum worker_request_kind {
+	REQUEST_NONE,
+	REQUEST_CATALOG,
+	REQUEST_CALL,
+	REQUEST_WITHDRAWN, /* its call has gone to another worker: the answer is thrown away */
+};
+
+struct worker_request {
+	enum worker_request_kind kind;
+	struct target_call *call; /* of a CALL */
+	int64_t budget_ms;
+};
+
+/* A worker that answers quickly is sent one more call while it runs one, so that neither waits for the other
+ * in between. A call that has come to lie behind a slow one is withdrawn after a moment and goes to whoever
+ * is free first. The worker may have begun with it nevertheless: then it is run twice, and the first one's
+ * answer is thrown away. */
 struct worker {
 	enum worker_state state;
 	pid_t pid;
@@ -33,20 +50,23 @@ struct worker {
 	struct buf in;
 	struct buf out;
 	size_t out_sent;
-	bool proven;		     /* its last answer came from the target */
-	struct secret_look password; /* at its file, when it was started */
-	const char *died_while;	     /* what it did when it ended by itself; NULL: we ended it */
-	int64_t deadline_us;	     /* of a BUSY one, and of one that takes leave */
-	int64_t idle_since_us;	     /* of an IDLE one */
-	struct target_call *call;    /* of a BUSY one; NULL: it fetches the catalog */
+	bool proven;		       /* its last answer came from the target */
+	struct secret_look password;   /* at its file, when it was started */
+	const char *died_while;	       /* what it did when it ended by itself; NULL: we ended it */
+	int64_t deadline_us;	       /* of a BUSY one, and of one that takes leave */
+	int64_t idle_since_us;	       /* of an IDLE one */
+	bool quick;		       /* its last call was answered at once */
+	struct worker_request running; /* of a BUSY one */
+	int64_t began_us;	       /* with that */
+	struct worker_request behind;  /* of a BUSY one: sent as well, NONE, CALL or WITHDRAWN */
 };
 
 struct target {
 	struct targets *targets;	 /* [fixed] */
 	struct target_settings settings; /* [fixed] */
-	struct list waiting;
-	struct worker *workers;		/* settings.connections of them */
-	struct circuit_breaker breaker; /* a target that does not answer is not asked by every call */
+	struct list waiting;		 /* calls that no worker has */
+	struct worker *workers;		 /* settings.connections of them */
+	struct circuit_breaker breaker;	 /* a target that does not answer is not asked by every call */
 	struct err_detail down_reason;
 	struct backoff respawn;
 	int64_t spawn_after_us;

@@ -11,7 +11,7 @@
 #define REST_AFTER_MS 2
 
 struct worker_process {
-	int fd;
+	struct message_inbox in;
 	struct worker_settings settings;
 	const struct engine *engine;
 	void *session;
@@ -97,6 +97,15 @@ static void answer_text(struct worker_process *worker, enum message_kind kind, s
 	}
 }
 
+/* What stands behind the request that was taken withdraws it. */
+static bool is_withdrawn(const struct worker_process *worker)
+{
+	struct message next;
+	bool complete;
+	return message_peek(message_inbox_rest(&worker->in), &complete, &next) == ERR_OK && complete &&
+	       next.kind == MESSAGE_WITHDRAW;
+}
+
 /* False: the request is none. */
 static bool answer(struct worker_process *worker, const struct message *message)
 {
@@ -104,7 +113,12 @@ static bool answer(struct worker_process *worker, const struct message *message)
 	buf_reset(&worker->out);
 	switch (message->kind) {
 	case MESSAGE_VALIDATE:
-		answer_validate(worker, message->payload, arena);
+		if (is_withdrawn(worker))
+			message_put_request(&worker->out, MESSAGE_WITHDRAWN);
+		else
+			answer_validate(worker, message->payload, arena);
+		return true;
+	case MESSAGE_WITHDRAW: /* too late, or taken into account above */
 		return true;
 	case MESSAGE_CATALOG:
 	case MESSAGE_CHECK:
@@ -119,7 +133,7 @@ static err_t receive_settings(struct worker_process *worker, struct arena *arena
 {
 	_cleanup_(worker_secret_free) struct buf in = BUF_INIT;
 	struct message message;
-	err_t err = message_receive(worker->fd, -1, &in, &message);
+	err_t err = message_receive(worker->in.fd, -1, &in, &message);
 	if (!err && message.kind != MESSAGE_SETTINGS)
 		err = ERR_TARGET_PROTOCOL;
 	if (!err)
@@ -131,32 +145,48 @@ static err_t receive_settings(struct worker_process *worker, struct arena *arena
 /* What the session has put off is done unless the next request comes at once. */
 static void rest_unless_busy(const struct worker_process *worker)
 {
-	struct pollfd socket = { .fd = worker->fd, .events = POLLIN };
+	struct pollfd socket = { .fd = worker->in.fd, .events = POLLIN };
 	if (worker->session && worker->engine->rest && poll(&socket, 1, REST_AFTER_MS) == 0)
 		worker->engine->rest(worker->session);
+}
+
+/* Looks at the socket even if the next request is here already: it may have been withdrawn meanwhile. */
+static err_t next_request(struct worker_process *worker, struct message *ret_message)
+{
+	bool complete = false;
+	err_t err = message_inbox_fill(&worker->in, false);
+	for (bool rested = false; !err; rested = true) {
+		err = message_peek(message_inbox_rest(&worker->in), &complete, ret_message);
+		if (err || complete)
+			break;
+		if (!rested)
+			rest_unless_busy(worker);
+		err = message_inbox_fill(&worker->in, true);
+	}
+	if (!err)
+		message_inbox_take(&worker->in, ret_message);
+	return err;
 }
 
 /* Requests until the supervisor closes the socket. */
 static int serve(struct worker_process *worker)
 {
-	_cleanup_(buf_free) struct buf in = BUF_INIT;
 	struct message message;
 	for (;;) {
-		err_t err = message_receive(worker->fd, -1, &in, &message);
+		err_t err = next_request(worker, &message);
 		if (err)
 			return err == ERR_IO ? EX_OK : EX_PROTOCOL;
 		if (!answer(worker, &message))
 			return EX_PROTOCOL;
-		if (message_send(worker->fd, &worker->out))
+		if (message_send(worker->in.fd, &worker->out))
 			return EX_OK;
-		rest_unless_busy(worker);
 	}
 }
 
 int target_worker_main(int fd)
 {
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
-	struct worker_process worker = { .fd = fd };
+	struct worker_process worker = { .in.fd = fd };
 	confine_start(fd);
 	memory_keep_freed();
 	if (receive_settings(&worker, arena))
@@ -168,6 +198,7 @@ int target_worker_main(int fd)
 	int status = serve(&worker);
 	truth_cache_free(worker.truths);
 	validation_session_close(worker.engine, &worker.session);
+	buf_free(&worker.in.bytes);
 	buf_free(&worker.out);
 	return status;
 }

@@ -10,10 +10,12 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#define FEWER_PAUSE_US	((int64_t)5000000) /* before more connections are tried again */
-#define ATTEMPTS	2
-#define FAREWELL_MAX_US ((int64_t)10000000)
-#define RECEIVE_BYTES	65536u
+#define FEWER_PAUSE_US	  ((int64_t)5000000) /* before more connections are tried again */
+#define ATTEMPTS	  2
+#define FAREWELL_MAX_US	  ((int64_t)10000000)
+#define QUICK_US	  ((int64_t)5000)
+#define WITHDRAW_AFTER_US ((int64_t)10000)
+#define RECEIVE_BYTES	  65536u
 
 /* --- answering --- */
 
@@ -93,6 +95,7 @@ err_t worker_start(struct target *target, struct worker *worker, struct err_deta
 	}
 	worker->out_sent = 0;
 	worker->proven = false;
+	worker->quick = false;
 	worker->password = password;
 	worker->died_while = NULL;
 	atomic_fetch_add(&target->started, 1);
@@ -114,19 +117,37 @@ static void catalog_fetch_failed(struct target *target, err_t err, const char *m
 	target_catalog_settle(target, clock_monotonic_us() + pause_us, message);
 }
 
+static struct worker_request take_request(struct worker_request *request)
+{
+	const struct worker_request taken = *request;
+	*request = (struct worker_request){ REQUEST_NONE, NULL, 0 };
+	return taken;
+}
+
 /* Ends what the worker was asked for with an error. */
 static void worker_fail_request(struct target *target, struct worker *worker, err_t err, const char *message)
 {
-	struct target_call *call = TAKE_PTR(worker->call);
-	if (call)
-		target_call_fail(call, err, message);
-	else
+	const struct worker_request request = take_request(&worker->running);
+	if (request.kind == REQUEST_CALL)
+		target_call_fail(request.call, err, message);
+	else if (request.kind == REQUEST_CATALOG)
 		catalog_fetch_failed(target, err, message);
 }
 
-/* Closes the socket and kills; the process is reaped later. */
-static void worker_end(struct worker *worker)
+/* The call behind the running one is the next that any worker gets. */
+static void take_back_behind(struct target *target, struct worker *worker)
 {
+	const struct worker_request request = take_request(&worker->behind);
+	if (request.kind != REQUEST_CALL)
+		return;
+	request.call->attempts--;
+	list_prepend(&target->waiting, &request.call->node);
+}
+
+/* Closes the socket and kills; the process is reaped later. */
+static void worker_end(struct target *target, struct worker *worker)
+{
+	take_back_behind(target, worker);
 	close(TAKE_FD(worker->fd));
 	worker_kill(worker->pid);
 	worker_set_state(worker, WORKER_DYING);
@@ -140,7 +161,7 @@ void worker_discard(struct target *target, struct worker *worker, err_t err, con
 {
 	const char *text = message ? message : err_text(err);
 	bool busy = worker->state == WORKER_BUSY;
-	worker_end(worker);
+	worker_end(target, worker);
 	if (err == ERR_TARGET_TIMEOUT || err == ERR_TARGET_PROTOCOL)
 		atomic_fetch_add(&target->killed, 1);
 	if (busy && target->breaker.state == CIRCUIT_HALF_OPEN)
@@ -213,12 +234,36 @@ void worker_flush(struct target *target, struct worker *worker)
 	worker->out_sent = 0;
 }
 
-static void worker_request(struct target *target, struct worker *worker, size_t truths, int64_t more_ms)
+static void worker_begin(struct target *target, struct worker *worker, struct worker_request request)
 {
-	int64_t budget_ms = worker_budget_ms(&target->settings, truths) + more_ms;
 	worker_set_state(worker, WORKER_BUSY);
-	worker->deadline_us = clock_monotonic_us() + budget_ms * 1000;
-	circuit_breaker_started(&target->breaker, clock_monotonic_us());
+	worker->running = request;
+	worker->began_us = clock_monotonic_us();
+	worker->deadline_us = worker->began_us + request.budget_ms * 1000;
+	circuit_breaker_started(&target->breaker, worker->began_us);
+}
+
+bool worker_ends_soon(const struct worker *worker, int64_t now_us)
+{
+	return worker->state == WORKER_BUSY && worker->running.kind == REQUEST_CALL &&
+	       worker->behind.kind == REQUEST_NONE && worker->out.len == 0 && worker->quick &&
+	       now_us - worker->began_us <= QUICK_US;
+}
+
+int64_t worker_withdraws_us(const struct worker *worker)
+{
+	bool behind = worker->state == WORKER_BUSY && worker->behind.kind == REQUEST_CALL;
+	return behind ? worker->began_us + WITHDRAW_AFTER_US : INT64_MAX;
+}
+
+void worker_withdraw_late(struct target *target, struct worker *worker, int64_t now_us)
+{
+	if (now_us < worker_withdraws_us(worker))
+		return;
+	const int64_t budget_ms = worker->behind.budget_ms;
+	take_back_behind(target, worker);
+	worker->behind = (struct worker_request){ REQUEST_WITHDRAWN, NULL, budget_ms };
+	message_put_request(&worker->out, MESSAGE_WITHDRAW);
 	worker_flush(target, worker);
 }
 
@@ -240,16 +285,23 @@ void worker_send_call(struct target *target, struct worker *worker, struct targe
 		return;
 	}
 	call->attempts++;
-	worker->call = call;
-	worker_request(target, worker, worker_truths_run(call->truths, call->truths_count),
-		       call->candidates.budget_ms);
+	size_t truths = worker_truths_run(call->truths, call->truths_count);
+	int64_t budget_ms = worker_budget_ms(&target->settings, truths) + call->candidates.budget_ms;
+	const struct worker_request sent = { REQUEST_CALL, call, budget_ms };
+	if (worker->state == WORKER_BUSY)
+		worker->behind = sent;
+	else
+		worker_begin(target, worker, sent);
+	worker_flush(target, worker);
 }
 
 void worker_send_catalog_request(struct target *target, struct worker *worker)
 {
 	target->catalog_in_flight = true;
 	message_put_request(&worker->out, MESSAGE_CATALOG);
-	worker_request(target, worker, 0, 0);
+	const int64_t budget_ms = worker_budget_ms(&target->settings, 0);
+	worker_begin(target, worker, (struct worker_request){ REQUEST_CATALOG, NULL, budget_ms });
+	worker_flush(target, worker);
 }
 
 /* --- answers --- */
@@ -279,7 +331,7 @@ static void end_old_passwords(struct target *target)
 	for (size_t i = 0; i < target->settings.connections; i++) {
 		struct worker *worker = &target->workers[i];
 		if (worker->state == WORKER_IDLE && password_is_old(target, worker))
-			worker_end(worker);
+			worker_end(target, worker);
 	}
 }
 
@@ -299,27 +351,36 @@ static bool note_reach(struct target *target, struct worker *worker, err_t err, 
 		log_warning("target %s goes on with fewer connections than configured: %s",
 			    target->settings.name, message);
 		target->spawn_after_us = clock_monotonic_us() + FEWER_PAUSE_US;
-		worker_end(worker);
+		worker_end(target, worker);
 		return false;
 	}
 	target_is_down(target, message);
-	worker_end(worker); /* the next one reads the password anew */
+	worker_end(target, worker); /* the next one reads the password anew */
 	end_old_passwords(target);
 	return true;
 }
 
+/* It goes on with what stands behind, unless its answer has cost its life. */
+static void worker_go_on(struct target *target, struct worker *worker)
+{
+	if (worker->state == WORKER_IDLE && worker->behind.kind != REQUEST_NONE)
+		worker_begin(target, worker, take_request(&worker->behind));
+}
+
 static void take_validated(struct target *target, struct worker *worker, str_t payload)
 {
-	struct target_call *call = worker->call;
+	struct target_call *call = worker->running.call;
 	if (message_get_validated(payload, call->arena, &call->result)) {
 		worker_discard(target, worker, ERR_TARGET_PROTOCOL, NULL);
 		return;
 	}
-	worker->call = NULL;
+	take_request(&worker->running);
 	worker_set_state(worker, WORKER_IDLE);
+	worker->quick = worker->idle_since_us - worker->began_us <= QUICK_US;
 	if (call->result.error == ERR_TARGET_DENIED)
 		atomic_fetch_add(&target->denied, 1);
 	bool answered = note_reach(target, worker, call->result.error, call->result.message.ptr);
+	worker_go_on(target, worker);
 	if (answered || call->attempts >= ATTEMPTS)
 		call_finish(call);
 	else
@@ -343,6 +404,7 @@ static void take_catalog(struct target *target, struct worker *worker, str_t pay
 		worker_discard(target, worker, ERR_TARGET_PROTOCOL, NULL);
 		return;
 	}
+	take_request(&worker->running);
 	worker_set_state(worker, WORKER_IDLE);
 	note_reach(target, worker, reply.error, reply.text.ptr);
 	if (reply.error) {
@@ -361,31 +423,57 @@ static void take_catalog(struct target *target, struct worker *worker, str_t pay
 	queue_push(&target->targets->fetched, &fetched->node);
 }
 
+/* Whether it was run all the same or not. */
+static void take_withdrawn(struct worker *worker)
+{
+	take_request(&worker->running);
+	worker_set_state(worker, WORKER_IDLE);
+}
+
 static void take_message(struct target *target, struct worker *worker, const struct message *message)
 {
-	if (worker->state == WORKER_BUSY && worker->call && message->kind == MESSAGE_VALIDATED)
+	enum worker_request_kind asked = worker->state == WORKER_BUSY ? worker->running.kind : REQUEST_NONE;
+	bool validated = message->kind == MESSAGE_VALIDATED;
+	if (asked == REQUEST_CALL && validated)
 		take_validated(target, worker, message->payload);
-	else if (worker->state == WORKER_BUSY && !worker->call && message->kind == MESSAGE_TEXT)
+	else if (asked == REQUEST_WITHDRAWN && (validated || message->kind == MESSAGE_WITHDRAWN))
+		take_withdrawn(worker);
+	else if (asked == REQUEST_CATALOG && message->kind == MESSAGE_TEXT)
 		take_catalog(target, worker, message->payload);
 	else
 		worker_discard(target, worker, ERR_TARGET_PROTOCOL, NULL);
 }
 
-/* One answer at most is on its way: what comes behind it is garbage. */
-static void worker_parse(struct target *target, struct worker *worker)
+/* Takes the first message of `in`. False: there is none, or the worker is of no use any more. */
+static bool take_first(struct target *target, struct worker *worker, str_t in, size_t *ret_bytes)
 {
 	struct message message;
-	bool complete;
-	err_t err = message_peek(buf_str(&worker->in), &complete, &message);
-	if (!err && !complete)
-		return;
-	if (err || message.frame_bytes != worker->in.len) {
+	bool complete = false;
+	err_t err = message_peek(in, &complete, &message);
+	if (err)
 		worker_discard(target, worker, ERR_TARGET_PROTOCOL, NULL);
+	if (err || !complete)
+		return false;
+	*ret_bytes = message.frame_bytes;
+	take_message(target, worker, &message);
+	return worker->fd >= 0;
+}
+
+/* As many answers are on their way as it has requests: what comes behind them is garbage. */
+static void worker_parse(struct target *target, struct worker *worker)
+{
+	struct buf in = worker->in; /* stays while messages are read, whatever happens to the worker */
+	size_t taken = 0, bytes;
+	worker->in = (struct buf)BUF_INIT;
+	while (taken < in.len &&
+	       take_first(target, worker, (str_t){ in.data + taken, in.len - taken }, &bytes))
+		taken += bytes;
+	if (taken == 0 && worker->fd >= 0) { /* a part of the first one */
+		worker->in = in;
 		return;
 	}
-	struct buf in = worker->in; /* stays while the message is read, whatever happens to the worker */
-	worker->in = (struct buf)BUF_INIT;
-	take_message(target, worker, &message);
+	if (taken < in.len && worker->fd >= 0)
+		buf_append(&worker->in, in.data + taken, in.len - taken);
 	buf_free(&in);
 }
 
@@ -405,7 +493,7 @@ void worker_receive(struct target *target, struct worker *worker)
 		worker->in.len += (size_t)got;
 		worker->in.data[worker->in.len] = '\0';
 		worker_parse(target, worker);
-		if (worker->state != WORKER_BUSY)
+		if (worker->state != WORKER_BUSY || (size_t)got < RECEIVE_BYTES)
 			return;
 	}
 }

@@ -31,7 +31,14 @@ void worker_try_reap(const struct target *target, struct worker *worker, bool wa
 /* Sends as much as the socket takes; the rest follows when it can be written. */
 void worker_flush(struct target *target, struct worker *worker);
 
-/* Give an IDLE worker its next request. */
+/* Whether one more call is best sent to this worker, which is BUSY: it will have ended in a moment. */
+bool worker_ends_soon(const struct worker *worker, int64_t now_us);
+
+/* Takes the call back that has come to lie behind a slow one. Until then INT64_MAX: there is none. */
+void worker_withdraw_late(struct target *target, struct worker *worker, int64_t now_us);
+int64_t worker_withdraws_us(const struct worker *worker);
+
+/* Give an IDLE worker its next request; a call also to a BUSY one that ends soon. */
 void worker_send_call(struct target *target, struct worker *worker, struct target_call *call);
 void worker_send_catalog_request(struct target *target, struct worker *worker);
 

@@ -1,6 +1,8 @@
 /* Frames of the supervisor and its workers: what goes in comes out, and foreign bytes do no harm. */
 #include "target/message.h"
 
+#include <sys/socket.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -398,6 +400,52 @@ static void frames_are_seen_when_they_are_complete(void **state)
 	}
 }
 
+/* Frames of all sizes, cut anywhere by how they are sent, come out whole and in order. */
+static void frames_come_out_however_they_arrive(void **state)
+{
+	enum { FRAMES = 40 };
+	static const size_t pieces[] = { 1, 2, 3, 5, 7, 100, 1000000 };
+	(void)state;
+	for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
+		struct message_inbox inbox = { 0 };
+		struct buf out = BUF_INIT;
+		int pair[2];
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+		inbox.fd = pair[1];
+		for (size_t j = 0; j < FRAMES; j++) {
+			buf_append_u32(&out, (uint32_t)(1 + j * 10));
+			buf_append_char(&out, MESSAGE_VALIDATE);
+			for (size_t k = 0; k < j * 10; k++)
+				buf_append_char(&out, (char)j);
+		}
+		assert_int_equal(message_inbox_fill(&inbox, false), ERR_OK);
+		assert_int_equal(message_inbox_rest(&inbox).len, 0);
+		size_t sent = 0, seen = 0;
+		while (sent < out.len) {
+			size_t left = out.len - sent, step = pieces[i] < left ? pieces[i] : left;
+			assert_int_equal(send(pair[0], out.data + sent, step, 0), step);
+			sent += step;
+			assert_int_equal(message_inbox_fill(&inbox, true), ERR_OK);
+			struct message message;
+			bool complete;
+			while (message_peek(message_inbox_rest(&inbox), &complete, &message) == ERR_OK &&
+			       complete) {
+				assert_int_equal(message.payload.len, seen * 10);
+				message_inbox_take(&inbox, &message);
+				for (size_t k = 0; k < message.payload.len; k++)
+					assert_int_equal(message.payload.ptr[k], (char)seen);
+				seen++;
+			}
+		}
+		assert_int_equal(seen, FRAMES);
+		close(pair[0]);
+		assert_int_equal(message_inbox_fill(&inbox, false), ERR_IO);
+		close(pair[1]);
+		buf_free(&inbox.bytes);
+		buf_free(&out);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -410,6 +458,7 @@ int main(void)
 		cmocka_unit_test(values_out_of_range_are_refused),
 		cmocka_unit_test(announced_counts_are_checked),
 		cmocka_unit_test(frames_are_seen_when_they_are_complete),
+		cmocka_unit_test(frames_come_out_however_they_arrive),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* The supervisor and its processes: bounds, failures, the end. On SQLite files, so that no server is needed.
  */
+#include "target/message.h"
 #include "tests/harness/fixtures/sqlite_file.h"
 #include "tests/unit/target/calls.h"
 
@@ -12,8 +13,11 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#define SECRET	    "s3cret-in-a-file"
-#define ENDLESS	    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+#define SECRET	"s3cret-in-a-file"
+#define ENDLESS "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+#define QUERY_OF_MS                                                                                          \
+	"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000000) SELECT count(*) "     \
+	"FROM n"
 #define CALLS	    50
 #define SUBMITTERS  4
 #define MAX_WORKERS 8
@@ -352,6 +356,128 @@ static void any_thread_may_submit(void **state)
 	targets_stop(targets);
 }
 
+/* --- calls that are sent while the worker still runs another --- */
+
+/* So that each worker is known to answer quickly. */
+static void warm_up(struct targets *targets, size_t workers)
+{
+	struct test_call tests[8 * MAX_WORKERS];
+	for (size_t i = 0; i < 8 * workers; i++)
+		submit(targets, &tests[i], "shop", "SELECT 1", "SELECT 1");
+	for (size_t i = 0; i < 8 * workers; i++) {
+		assert_true(test_call_wait(&tests[i])->score == 1.0);
+		test_call_free(&tests[i]);
+	}
+}
+
+/* The third call lies behind the endless one, and a worker is free long before that ends. */
+static void a_call_behind_a_slow_one_goes_to_another_worker(void **state)
+{
+	enum { ROUNDS = 10 };
+	(void)state;
+	struct target_settings settings = sqlite_settings("shop", path);
+	settings.connections = 2;
+	settings.statement_timeout_ms = 3600000;
+	for (int i = 0; i < ROUNDS; i++) {
+		struct test_call endless, some_ms, quick;
+		struct targets *targets = start_targets(&settings, 1, NULL);
+		targets_wait_catalogs(targets, 30000);
+		warm_up(targets, 2);
+		submit(targets, &endless, "shop", ENDLESS, "SELECT 1");
+		submit(targets, &some_ms, "shop", QUERY_OF_MS, "SELECT 1000000");
+		submit(targets, &quick, "shop", "SELECT 1", "SELECT 1");
+		assert_true(test_call_wait(&quick)->score == 1.0);
+		assert_true(test_call_wait(&some_ms)->score == 1.0);
+		targets_stop(targets);
+		expect_error(&endless, ERR_SHUTTING_DOWN);
+		test_call_free(&some_ms);
+		test_call_free(&quick);
+	}
+}
+
+/* Whose worker dies is answered with that; who stands behind it knows nothing of it. */
+static void a_call_behind_one_that_kills_its_worker_is_answered(void **state)
+{
+	enum { ROUNDS = 10 };
+	(void)state;
+	struct target_settings settings = sqlite_settings("shop", path);
+	struct targets *targets = start_targets(&settings, 1, NULL);
+	targets_wait_catalogs(targets, 30000);
+	for (int i = 0; i < ROUNDS; i++) {
+		struct test_call endless, quick;
+		warm_up(targets, 1);
+		pid_t worker = only_worker();
+		submit(targets, &endless, "shop", ENDLESS, "SELECT 1");
+		submit(targets, &quick, "shop", "SELECT 1", "SELECT 1");
+		sleep_ms(i); /* before it is withdrawn, and after */
+		kill(worker, SIGKILL);
+		expect_error(&endless, ERR_TARGET_WORKER_DIED);
+		assert_true(test_call_wait(&quick)->score == 1.0);
+		test_call_free(&quick);
+	}
+	targets_stop(targets);
+}
+
+static void stopping_answers_calls_behind_others(void **state)
+{
+	enum { ROUNDS = 10 };
+	(void)state;
+	struct target_settings settings = sqlite_settings("shop", path);
+	settings.statement_timeout_ms = 3600000;
+	for (int i = 0; i < ROUNDS; i++) {
+		struct test_call tests[3];
+		struct targets *targets = start_targets(&settings, 1, NULL);
+		targets_wait_catalogs(targets, 30000);
+		warm_up(targets, 1);
+		for (int j = 0; j < 3; j++)
+			submit(targets, &tests[j], "shop", ENDLESS, "SELECT 1");
+		sleep_ms(2 * i);
+		targets_stop(targets);
+		for (int j = 0; j < 3; j++)
+			expect_error(&tests[j], ERR_SHUTTING_DOWN);
+	}
+}
+
+/* What the worker process itself does with a call that is withdrawn before it begins, and afterwards. */
+static void a_worker_does_not_run_what_was_withdrawn(void **state)
+{
+	static const enum message_kind expected[] = { MESSAGE_VALIDATED, MESSAGE_WITHDRAWN, MESSAGE_VALIDATED,
+						      MESSAGE_VALIDATED };
+	(void)state;
+	const struct target_settings settings = sqlite_settings("shop", path);
+	const struct validation_truth truth = { .sql = STR("SELECT 1") };
+	const struct validation_request request = { .generated_sql = STR("SELECT 1"),
+						    .truths = &truth,
+						    .truths_count = 1 };
+	struct buf out = BUF_INIT, in = BUF_INIT;
+	pid_t pid;
+	int fd, status;
+	assert_int_equal(worker_spawn(&settings, false, &out, &pid, &fd, NULL), ERR_OK);
+	for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+		assert_int_equal(message_put_validate(&out, &request), ERR_OK);
+		if (expected[i] == MESSAGE_WITHDRAWN)
+			assert_int_equal(message_put_request(&out, MESSAGE_WITHDRAW), ERR_OK);
+	}
+	assert_int_equal(message_send(fd, &out), ERR_OK);
+	for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+		struct message message;
+		assert_int_equal(message_receive(fd, PATIENCE_S * 1000, &in, &message), ERR_OK);
+		assert_int_equal(message.kind, expected[i]);
+	}
+	buf_reset(&out); /* too late: it has been answered */
+	message_put_request(&out, MESSAGE_WITHDRAW);
+	message_put_validate(&out, &request);
+	assert_int_equal(message_send(fd, &out), ERR_OK);
+	struct message message;
+	assert_int_equal(message_receive(fd, PATIENCE_S * 1000, &in, &message), ERR_OK);
+	assert_int_equal(message.kind, MESSAGE_VALIDATED);
+	close(fd);
+	assert_true(worker_reap(pid, true, &status));
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	worker_secret_free(&out);
+	buf_free(&in);
+}
+
 /* A large request does not fit into the socket's buffer at once. */
 static void large_requests_get_through(void **state)
 {
@@ -578,6 +704,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(processes_are_started_on_demand),
 		cmocka_unit_test(the_queue_is_bounded),
 		cmocka_unit_test(any_thread_may_submit),
+		cmocka_unit_test(a_call_behind_a_slow_one_goes_to_another_worker),
+		cmocka_unit_test(a_call_behind_one_that_kills_its_worker_is_answered),
+		cmocka_unit_test(stopping_answers_calls_behind_others),
+		cmocka_unit_test(a_worker_does_not_run_what_was_withdrawn),
 		cmocka_unit_test(large_requests_get_through),
 		cmocka_unit_test(a_killed_worker_is_replaced),
 		cmocka_unit_test(a_silent_worker_is_killed_at_its_deadline),
