@@ -113,8 +113,9 @@ static void expire_workers(struct target *target, int64_t now_us)
 		struct worker *worker = &target->workers[i];
 		if (worker->state != WORKER_BUSY || now_us < worker->deadline_us)
 			continue;
-		log_warning("a worker process of target %s was killed at its deadline",
-			    target->settings.name);
+		log_warning("a worker process of target %s was killed: it has not answered within the %lld s "
+			    "that its queries may take together",
+			    target->settings.name, (long long)(worker->running.budget_ms / 1000));
 		worker_discard(target, worker, ERR_TARGET_TIMEOUT, NULL);
 	}
 }
